@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"renga.dev/renga/internal/platform/sqldb"
 )
 
 const (
@@ -44,18 +42,18 @@ func (ap *applier) consume(ctx context.Context, items []item, behind func([]item
 // event by event, each in a savepoint.
 func (ap *applier) consumeBatch(ctx context.Context, items []item, behind func([]item) position) error {
 	to := behind(items)
-	err := ap.progress.commit(ctx, &to, func(ctx context.Context, tx *sqldb.Tx, t *changes) error {
+	err := ap.progress.commit(ctx, &to, func(ctx context.Context, t *changes) error {
 		began := time.Now()
 		defer func() { ap.fit(len(items), time.Since(began)) }()
-		return ap.applyBatch(ctx, tx, t, items)
+		return ap.applyBatch(ctx, t, items)
 	})
 	if !errors.Is(err, errOneByOne) && !ap.handler.suspectsPoison(ctx, err) {
 		return err
 	}
 	for len(items) > 0 {
 		n := 0
-		err := ap.progress.commit(ctx, &to, func(ctx context.Context, tx *sqldb.Tx, t *changes) (err error) {
-			if n, err = ap.applySome(ctx, tx, t, items); err == nil {
+		err := ap.progress.commit(ctx, &to, func(ctx context.Context, t *changes) (err error) {
+			if n, err = ap.applySome(ctx, t, items); err == nil {
 				to = behind(items[:n])
 			}
 			return err
@@ -83,9 +81,9 @@ func (ap *applier) fit(n int, took time.Duration) {
 
 // applySome applies events one by one for oneByOneTime, at least one, so that a slow handler does not hold up other
 // writers.
-func (ap *applier) applySome(ctx context.Context, tx *sqldb.Tx, t *changes, items []item) (n int, err error) {
+func (ap *applier) applySome(ctx context.Context, t *changes, items []item) (n int, err error) {
 	for began := time.Now(); n < len(items); {
-		if err := ap.applyOne(ctx, tx, t, &items[n]); err != nil {
+		if err := ap.applyOne(ctx, t, &items[n]); err != nil {
 			return n, err
 		}
 		if n++; ap.handler.poison.isolate || time.Since(began) > oneByOneTime {
@@ -96,8 +94,8 @@ func (ap *applier) applySome(ctx context.Context, tx *sqldb.Tx, t *changes, item
 }
 
 // applyBatch applies a batch; if anything fails it returns errOneByOne.
-func (ap *applier) applyBatch(ctx context.Context, tx *sqldb.Tx, t *changes, items []item) error {
-	if err := ap.versions.load(ctx, tx, t, items); err != nil {
+func (ap *applier) applyBatch(ctx context.Context, t *changes, items []item) error {
+	if err := ap.versions.load(ctx, t, items); err != nil {
 		return err
 	}
 	var todo []*item
@@ -106,13 +104,13 @@ func (ap *applier) applyBatch(ctx context.Context, tx *sqldb.Tx, t *changes, ite
 		switch {
 		case it.Relay.Epoch < ap.progress.pos.minRelay:
 		case ap.parked.keys[it.event.Key] != nil:
-			if err := ap.parked.park(ctx, tx, t, it, 0); err != nil {
+			if err := ap.parked.park(ctx, t, it, 0); err != nil {
 				return err
 			}
 		case it.bad != nil:
 			return errOneByOne
 		default:
-			if again, err := ap.dlq.isKnownDead(ctx, tx, t, &it.event); err != nil || again {
+			if again, err := ap.dlq.isKnownDead(ctx, t, &it.event); err != nil || again {
 				if err != nil {
 					return err
 				}
@@ -126,46 +124,46 @@ func (ap *applier) applyBatch(ctx context.Context, tx *sqldb.Tx, t *changes, ite
 			}
 		}
 	}
-	if err := ap.dedupe.markAll(ctx, tx, todo); err != nil {
+	if err := ap.dedupe.markAll(ctx, t.Tx, todo); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 	touched := make(map[string]bool, len(todo))
-	if err := ap.handler.handleAll(ctx, tx, todo); err != nil {
+	if err := ap.handler.handleAll(ctx, t.Tx, todo); err != nil {
 		return errOneByOne
 	}
 	for _, it := range todo {
 		touched[it.event.Key] = true
 	}
 	t.counts.applied += len(todo)
-	return ap.versions.save(ctx, tx, t, slices.Sorted(maps.Keys(touched)))
+	return ap.versions.save(ctx, t, slices.Sorted(maps.Keys(touched)))
 }
 
-func (ap *applier) applyOne(ctx context.Context, tx *sqldb.Tx, t *changes, it *item) error {
+func (ap *applier) applyOne(ctx context.Context, t *changes, it *item) error {
 	key := it.event.Key
 	switch {
 	case it.Relay.Epoch < ap.progress.pos.minRelay:
 		return nil
 	case ap.parked.of(t, key) != nil:
-		return ap.parked.park(ctx, tx, t, it, 0)
+		return ap.parked.park(ctx, t, it, 0)
 	}
-	if again, err := ap.dlq.isKnownDead(ctx, tx, t, &it.event); err != nil || again {
+	if again, err := ap.dlq.isKnownDead(ctx, t, &it.event); err != nil || again {
 		return err
 	}
-	if err := ap.versions.load(ctx, tx, t, []item{*it}); err != nil {
+	if err := ap.versions.load(ctx, t, []item{*it}); err != nil {
 		return err
 	}
-	_, failed, err := ap.try(ctx, tx, t, it)
+	_, failed, err := ap.try(ctx, t, it)
 	if err != nil || failed == nil {
 		return err
 	}
-	return ap.fail(ctx, tx, t, it, failed)
+	return ap.fail(ctx, t, it, failed)
 }
 
 // try applies one event, unless the version guard rejects it, and rolls back to a savepoint when its handler fails.
 // failed is why the event cannot be applied, err why the transaction cannot continue.
-func (ap *applier) try(ctx context.Context, tx *sqldb.Tx, t *changes, it *item) (v verdict, failed, err error) {
+func (ap *applier) try(ctx context.Context, t *changes, it *item) (v verdict, failed, err error) {
 	if it.bad != nil {
 		return apply, it.bad, nil
 	}
@@ -178,18 +176,18 @@ func (ap *applier) try(ctx context.Context, tx *sqldb.Tx, t *changes, it *item) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
 	defer cancel()
-	tx.Disown() // each event has the budgets of a transaction
-	err = tx.Savepoint(ctx, func(ctx context.Context) error {
-		left, err := ap.dedupe.mark(ctx, tx, t, []*item{it})
+	t.Disown() // each event has the budgets of a transaction
+	err = t.Savepoint(ctx, func(ctx context.Context) error {
+		left, err := ap.dedupe.mark(ctx, t, []*item{it})
 		if err != nil || len(left) == 0 {
 			v = duplicate
 			return err
 		}
-		if failed = ap.handler.handle(ctx, tx, e); failed != nil {
+		if failed = ap.handler.handle(ctx, t.Tx, e); failed != nil {
 			return failed
 		}
 		t.counts.applied++
-		return ap.versions.save(ctx, tx, t, []string{e.Key})
+		return ap.versions.save(ctx, t, []string{e.Key})
 	})
 	if failed != nil {
 		t.versions[e.Key], t.counts = before, counted
@@ -199,9 +197,9 @@ func (ap *applier) try(ctx context.Context, tx *sqldb.Tx, t *changes, it *item) 
 }
 
 // fail blocks the key of an event after its first failure: the event is parked for a retry or becomes a dead letter.
-func (ap *applier) fail(ctx context.Context, tx *sqldb.Tx, t *changes, it *item, cause error) error {
+func (ap *applier) fail(ctx context.Context, t *changes, it *item, cause error) error {
 	e := &it.event
-	if again, err := ap.dlq.isDead(ctx, tx, e); err != nil || again {
+	if again, err := ap.dlq.isDead(ctx, t.Tx, e); err != nil || again {
 		t.counts.duplicate++
 		return err
 	}
@@ -212,7 +210,7 @@ func (ap *applier) fail(ctx context.Context, tx *sqldb.Tx, t *changes, it *item,
 		l.last = keyVersion{version: e.Version, index: e.Index}
 	}
 	if IsPermanent(cause) || ap.consumer.tries() == 1 {
-		if _, err := ap.dlq.add(ctx, tx, t, it, cause, []Failure{f}); err != nil {
+		if _, err := ap.dlq.add(ctx, t, it, cause, []Failure{f}); err != nil {
 			return err
 		}
 		l.state = keyBlocked
@@ -222,5 +220,5 @@ func (ap *applier) fail(ctx context.Context, tx *sqldb.Tx, t *changes, it *item,
 		return nil
 	}
 	l.attempt, l.nextTry, l.errors = 1, t.now+backoff(1), []Failure{f}
-	return ap.parked.park(ctx, tx, t, it, 0)
+	return ap.parked.park(ctx, t, it, 0)
 }

@@ -44,13 +44,13 @@ func (dq *deadLetterQueue) dueForRedrive(ctx context.Context, tx *sqldb.Tx, now 
 
 // postponeRedrive postpones a redrive while an older dead letter of the key is in front; otherwise it cancels it.
 func (dq *deadLetterQueue) postponeRedrive(
-	ctx context.Context, tx *sqldb.Tx, t *changes, l *Foreseen, guard Guard,
+	ctx context.Context, t *changes, l *Foreseen, guard Guard,
 ) error {
 	var at wire.Stamp
 	if guard == GuardKeyOrder {
 		at = t.now + wire.Stamp(min(max(dq.consumer.AutoRedrive, putOffLeast), putOffMost)/time.Millisecond)
 	}
-	_, err := tx.Exec(ctx, "UPDATE bus_dead SET redrive_at = $2 WHERE id = $1 AND status = 0", l.ID, at)
+	_, err := t.Exec(ctx, "UPDATE bus_dead SET redrive_at = $2 WHERE id = $1 AND status = 0", l.ID, at)
 	return err
 }
 
@@ -68,8 +68,8 @@ func (dc *decider) autoRedrive(ctx context.Context) (more bool, err error) {
 	if err != nil || first == 0 || first > dc.machineNow() {
 		return false, err
 	}
-	err = dc.progress.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *changes) (err error) {
-		more, err = dc.redriveDue(ctx, tx, t)
+	err = dc.progress.commit(ctx, nil, func(ctx context.Context, t *changes) (err error) {
+		more, err = dc.redriveDue(ctx, t)
 		return err
 	})
 	return more, err
@@ -77,20 +77,20 @@ func (dc *decider) autoRedrive(ctx context.Context) (more bool, err error) {
 
 // redriveDue decides like an operator, one by one. One that must wait for an older dead letter of its key is
 // postponed, so those of a key go in order.
-func (dc *decider) redriveDue(ctx context.Context, tx *sqldb.Tx, t *changes) (more bool, err error) {
-	due, err := dc.dlq.dueForRedrive(ctx, tx, t.now)
+func (dc *decider) redriveDue(ctx context.Context, t *changes) (more bool, err error) {
+	due, err := dc.dlq.dueForRedrive(ctx, t.Tx, t.now)
 	if err != nil {
 		return false, err
 	}
 	for i := range due {
-		seen, err := foresee(ctx, tx, due[i].Tenant, nil, []string{due[i].ID}, true)
+		seen, err := foresee(ctx, t.Tx, due[i].Tenant, nil, []string{due[i].ID}, true)
 		if err != nil {
 			return false, err
 		}
 		if status, guard := seen[0].Status.decide(false, seen[0].Verdict); status == Redriving && guard == "" {
-			err = redrive(ctx, tx, &seen[0], t.now)
+			err = redrive(ctx, t.Tx, &seen[0], t.now)
 		} else {
-			err = dc.dlq.postponeRedrive(ctx, tx, t, &seen[0], guard)
+			err = dc.dlq.postponeRedrive(ctx, t, &seen[0], guard)
 		}
 		if err != nil {
 			return false, err

@@ -98,11 +98,11 @@ func (dq *deadLetterQueue) isDead(ctx context.Context, tx *sqldb.Tx, e *wire.Eve
 
 // isKnownDead reports whether a redelivered event is a dead letter that the consumer moved past. It stays with the
 // operator, even if it could be applied now, and counts as a duplicate.
-func (dq *deadLetterQueue) isKnownDead(ctx context.Context, tx *sqldb.Tx, t *changes, e *wire.Event) (bool, error) {
+func (dq *deadLetterQueue) isKnownDead(ctx context.Context, t *changes, e *wire.Event) (bool, error) {
 	if !dq.consumer.Continue || !dq.deadKeys[e.Key] && !slices.Contains(t.deadKeys, e.Key) {
 		return false, nil
 	}
-	again, err := dq.isDead(ctx, tx, e)
+	again, err := dq.isDead(ctx, t.Tx, e)
 	if again {
 		t.counts.duplicate++
 	}
@@ -123,7 +123,7 @@ func (dq *deadLetterQueue) load(ctx context.Context, tx *sqldb.Tx) error {
 }
 
 func (dq *deadLetterQueue) add(
-	ctx context.Context, tx *sqldb.Tx, t *changes, it *item, cause error, history []Failure,
+	ctx context.Context, t *changes, it *item, cause error, history []Failure,
 ) (int64, error) {
 	e, code := &it.event, codeOf(cause)
 	class, advice := adviceOf(cause)
@@ -137,7 +137,7 @@ func (dq *deadLetterQueue) add(
 	}
 	last := history[len(history)-1]
 	var num int64
-	err = tx.Row(ctx, `INSERT INTO bus_dead (id, tenant_id, consumer, part, status, partition_key, event_id, event_type,
+	err = t.Row(ctx, `INSERT INTO bus_dead (id, tenant_id, consumer, part, status, partition_key, event_id, event_type,
 		version, idx, reason_class, reason_code, retry_advice, error, attempts, errors, first_failed_at, dead_at,
 		redrive_at,
 		decided_by, decided_at, reason, ended_at, body)
@@ -153,10 +153,10 @@ func (dq *deadLetterQueue) add(
 
 // reopen opens a dead letter again after a failed redrive or skip.
 func (dq *deadLetterQueue) reopen(
-	ctx context.Context, tx *sqldb.Tx, t *changes, num int64, cause error, history []Failure,
+	ctx context.Context, t *changes, num int64, cause error, history []Failure,
 ) error {
 	var text string
-	if err := tx.Row(ctx, "SELECT errors FROM bus_dead WHERE num = $1", num).Scan(&text); err != nil {
+	if err := t.Row(ctx, "SELECT errors FROM bus_dead WHERE num = $1", num).Scan(&text); err != nil {
 		return err
 	}
 	var all []Failure
@@ -169,14 +169,14 @@ func (dq *deadLetterQueue) reopen(
 	}
 	class, advice := adviceOf(cause)
 	last := history[len(history)-1]
-	_, err = tx.Exec(ctx, `UPDATE bus_dead SET status = 0, reason_class = $2, retry_advice = $3, error = $4,
+	_, err = t.Exec(ctx, `UPDATE bus_dead SET status = 0, reason_class = $2, retry_advice = $3, error = $4,
 		attempts = attempts + $5, errors = $6, dead_at = $7, reason_code = $8, redrive_at = 0 WHERE num = $1`,
 		num, string(class), string(advice), last.Error, last.Attempt, text, t.now, codeOf(cause))
 	return err
 }
 
-func (dq *deadLetterQueue) end(ctx context.Context, tx *sqldb.Tx, t *changes, num int64, s Status) error {
-	_, err := tx.Exec(ctx, "UPDATE bus_dead SET status = $2, ended_at = $3 WHERE num = $1", num, int(s), t.now)
+func (dq *deadLetterQueue) end(ctx context.Context, t *changes, num int64, s Status) error {
+	_, err := t.Exec(ctx, "UPDATE bus_dead SET status = $2, ended_at = $3 WHERE num = $1", num, int(s), t.now)
 	dq.bus.cfg.Passed("reader.decided")
 	return err
 }

@@ -35,9 +35,9 @@ func (dc *decider) run(ctx context.Context) (more bool, err error) {
 	if err != nil || len(found) == 0 {
 		return more, err
 	}
-	err = dc.progress.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *changes) error {
+	err = dc.progress.commit(ctx, nil, func(ctx context.Context, t *changes) error {
 		for i := range found {
-			if err := dc.carryOut(ctx, tx, t, &found[i]); err != nil {
+			if err := dc.carryOut(ctx, t, &found[i]); err != nil {
 				return err
 			}
 		}
@@ -46,18 +46,18 @@ func (dc *decider) run(ctx context.Context) (more bool, err error) {
 	return more || len(found) == decisionsAtOnce, err
 }
 
-func (dc *decider) carryOut(ctx context.Context, tx *sqldb.Tx, t *changes, l *decidedLetter) error {
+func (dc *decider) carryOut(ctx context.Context, t *changes, l *decidedLetter) error {
 	if l.status == Skipping {
-		return dc.skip(ctx, tx, t, l)
+		return dc.skip(ctx, t, l)
 	}
 	e := &l.item.event
 	if e.Key == "" { // unreadable, so there is no key to block
-		return dc.dlq.reopen(ctx, tx, t, l.num, l.item.bad, []Failure{failure(t.now, 1, l.item.bad)})
+		return dc.dlq.reopen(ctx, t, l.num, l.item.bad, []Failure{failure(t.now, 1, l.item.bad)})
 	}
 	if dc.parked.of(t, e.Key) == nil {
 		t.block(e)
 	}
-	if err := dc.parked.park(ctx, tx, t, &l.item, l.num); err != nil {
+	if err := dc.parked.park(ctx, t, &l.item, l.num); err != nil {
 		return err
 	}
 	dc.parked.retryNow(t, e.Key)
@@ -66,25 +66,25 @@ func (dc *decider) carryOut(ctx context.Context, tx *sqldb.Tx, t *changes, l *de
 
 // skip ends a dead letter without applying its event and unblocks its key. If the consumer refuses, it is open again
 // with the reason.
-func (dc *decider) skip(ctx context.Context, tx *sqldb.Tx, t *changes, l *decidedLetter) error {
+func (dc *decider) skip(ctx context.Context, t *changes, l *decidedLetter) error {
 	e := &l.item.event
 	if l.item.bad == nil {
-		failed, err := dc.markSkipped(ctx, tx, t, e)
+		failed, err := dc.markSkipped(ctx, t, e)
 		if err != nil {
 			return err
 		}
 		if failed != nil {
-			return dc.dlq.reopen(ctx, tx, t, l.num, failed, []Failure{failure(t.now, 1, failed)})
+			return dc.dlq.reopen(ctx, t, l.num, failed, []Failure{failure(t.now, 1, failed)})
 		}
 	}
-	if err := dc.dlq.end(ctx, tx, t, l.num, Skipped); err != nil {
+	if err := dc.dlq.end(ctx, t, l.num, Skipped); err != nil {
 		return err
 	}
 	if dc.parked.of(t, e.Key) == nil || dc.parked.of(t, e.Key).state != keyBlocked {
 		return nil
 	}
 	var waiting int
-	if err := tx.Row(ctx, "SELECT count(*) FROM bus_parked WHERE consumer = $1 AND partition_key = $2",
+	if err := t.Row(ctx, "SELECT count(*) FROM bus_parked WHERE consumer = $1 AND partition_key = $2",
 		dc.consumer.Name,
 		e.Key).Scan(&waiting); err != nil {
 		return err
@@ -99,12 +99,12 @@ func (dc *decider) skip(ctx context.Context, tx *sqldb.Tx, t *changes, l *decide
 
 // markSkipped marks an event as processed and calls GivenUp. failed is the consumer's refusal, after which nothing
 // was written; err is why the transaction cannot continue.
-func (dc *decider) markSkipped(ctx context.Context, tx *sqldb.Tx, t *changes, e *wire.Event) (failed, err error) {
-	err = tx.Savepoint(ctx, func(ctx context.Context) error {
-		if _, err := tx.Exec(ctx, dc.dedupe.insert(e).Query, dc.dedupe.insert(e).Args...); err != nil {
+func (dc *decider) markSkipped(ctx context.Context, t *changes, e *wire.Event) (failed, err error) {
+	err = t.Savepoint(ctx, func(ctx context.Context) error {
+		if _, err := t.Exec(ctx, dc.dedupe.insert(e).Query, dc.dedupe.insert(e).Args...); err != nil {
 			return err
 		}
-		return dc.handler.handleSkipped(ctx, tx, e)
+		return dc.handler.handleSkipped(ctx, t.Tx, e)
 	})
 	switch {
 	case fault.KindOf(err) == fault.Unavailable:
@@ -112,10 +112,10 @@ func (dc *decider) markSkipped(ctx context.Context, tx *sqldb.Tx, t *changes, e 
 	case err != nil:
 		return fmt.Errorf("the event cannot be skipped: %w", err), nil
 	}
-	p, err := dc.versions.of(ctx, tx, t, e.Key)
+	p, err := dc.versions.of(ctx, t, e.Key)
 	if err != nil || versionOf(e).compare(p) <= 0 {
 		return nil, err
 	}
 	t.versions[e.Key] = versionOf(e)
-	return nil, dc.versions.save(ctx, tx, t, []string{e.Key})
+	return nil, dc.versions.save(ctx, t, []string{e.Key})
 }

@@ -38,13 +38,13 @@ func (dd *dedupe) markAll(ctx context.Context, tx *sqldb.Tx, todo []*item) error
 }
 
 // mark marks events and drops the duplicates.
-func (dd *dedupe) mark(ctx context.Context, tx *sqldb.Tx, t *changes, todo []*item) ([]*item, error) {
+func (dd *dedupe) mark(ctx context.Context, t *changes, todo []*item) ([]*item, error) {
 	stmts, changed := make([]sqldb.Stmt, len(todo)), make([]int64, len(todo))
 	for i, it := range todo {
 		stmts[i] = dd.insert(&it.event)
 		stmts[i].Changed = &changed[i]
 	}
-	if err := tx.Batch(ctx, stmts...); err != nil {
+	if err := t.Batch(ctx, stmts...); err != nil {
 		return nil, err
 	}
 	kept := todo[:0]

@@ -98,10 +98,10 @@ func (pk *parkedEvents) change(t *changes, key string) *blockedKey {
 
 // park appends an event to the queue of its blocked key, unless it is there; one from a dead letter goes to the
 // front.
-func (pk *parkedEvents) park(ctx context.Context, tx *sqldb.Tx, t *changes, it *item, dead int64) error {
+func (pk *parkedEvents) park(ctx context.Context, t *changes, it *item, dead int64) error {
 	e := &it.event
 	if dead == 0 {
-		again, err := pk.isParked(ctx, tx, t, it)
+		again, err := pk.isParked(ctx, t, it)
 		if again {
 			t.counts.duplicate++
 		}
@@ -117,11 +117,11 @@ func (pk *parkedEvents) park(ctx context.Context, tx *sqldb.Tx, t *changes, it *
 	l.nextNum++
 	if dead != 0 {
 		var err error
-		if n, err = pk.front(ctx, tx, e.Key); err != nil {
+		if n, err = pk.front(ctx, t.Tx, e.Key); err != nil {
 			return err
 		}
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO bus_parked (consumer, partition_key, n, event_id, event_type, at, version, idx,
+	_, err := t.Exec(ctx, `INSERT INTO bus_parked (consumer, partition_key, n, event_id, event_type, at, version, idx,
 		dead, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 		pk.consumer.Name, e.Key, n, e.ID, e.Type, t.now, e.Version, e.Index, dead, it.Body)
 	return err
@@ -129,7 +129,7 @@ func (pk *parkedEvents) park(ctx context.Context, tx *sqldb.Tx, t *changes, it *
 
 // isParked reports whether an event was parked or died before. Events of a key come in order, so one older than the
 // newest parked one was.
-func (pk *parkedEvents) isParked(ctx context.Context, tx *sqldb.Tx, t *changes, it *item) (bool, error) {
+func (pk *parkedEvents) isParked(ctx context.Context, t *changes, it *item) (bool, error) {
 	if it.bad == nil {
 		switch c := versionOf(&it.event).compare(pk.of(t, it.event.Key).last); {
 		case c < 0:
@@ -139,7 +139,7 @@ func (pk *parkedEvents) isParked(ctx context.Context, tx *sqldb.Tx, t *changes, 
 		}
 	}
 	var n int
-	err := tx.Row(ctx, `SELECT (SELECT count(*) FROM bus_parked WHERE consumer = $1 AND partition_key = $2
+	err := t.Row(ctx, `SELECT (SELECT count(*) FROM bus_parked WHERE consumer = $1 AND partition_key = $2
 		AND event_id = $3)
 		+ (SELECT count(*) FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND event_id = $3)`,
 		pk.consumer.Name, it.event.Key, it.event.ID).Scan(&n)
@@ -153,11 +153,11 @@ func (pk *parkedEvents) front(ctx context.Context, tx *sqldb.Tx, key string) (n 
 	return n, err
 }
 
-func (pk *parkedEvents) save(ctx context.Context, tx *sqldb.Tx, t *changes) error {
+func (pk *parkedEvents) save(ctx context.Context, t *changes) error {
 	for _, key := range slices.Sorted(maps.Keys(t.keys)) {
 		l := t.keys[key]
 		if l == nil {
-			if _, err := tx.Exec(ctx, "DELETE FROM bus_lane WHERE consumer = $1 AND partition_key = $2",
+			if _, err := t.Exec(ctx, "DELETE FROM bus_lane WHERE consumer = $1 AND partition_key = $2",
 				pk.consumer.Name, key); err != nil {
 				return err
 			}
@@ -166,11 +166,11 @@ func (pk *parkedEvents) save(ctx context.Context, tx *sqldb.Tx, t *changes) erro
 		if !l.dirty {
 			continue
 		}
-		history, err := pk.history(ctx, tx, key, l)
+		history, err := pk.history(ctx, t.Tx, key, l)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO bus_lane (consumer, partition_key, part, tenant_id, state, attempt,
+		if _, err := t.Exec(ctx, `INSERT INTO bus_lane (consumer, partition_key, part, tenant_id, state, attempt,
 			next_at, since, next_n, last_version, last_idx, errors)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 			ON CONFLICT (consumer, partition_key) DO UPDATE SET state = excluded.state, attempt = excluded.attempt,
@@ -220,10 +220,10 @@ func (pk *parkedEvents) first(ctx context.Context, tx *sqldb.Tx, key string, lim
 }
 
 // unpark removes an event from its queue; the next one becomes the head.
-func (pk *parkedEvents) unpark(ctx context.Context, tx *sqldb.Tx, t *changes, key string, p *parked) error {
+func (pk *parkedEvents) unpark(ctx context.Context, t *changes, key string, p *parked) error {
 	l := pk.change(t, key)
 	l.attempt, l.nextTry, l.dropErrors, l.errors = 0, t.now, true, nil
-	_, err := tx.Exec(ctx, "DELETE FROM bus_parked WHERE consumer = $1 AND partition_key = $2 AND n = $3",
+	_, err := t.Exec(ctx, "DELETE FROM bus_parked WHERE consumer = $1 AND partition_key = $2 AND n = $3",
 		pk.consumer.Name, key, p.n)
 	return err
 }

@@ -32,8 +32,9 @@ func (p position) after(items []item) position {
 
 type counts struct{ applied, duplicate, stale, failed int }
 
-// changes are what a transaction changes in memory, after its commit.
+// changes is a transaction and what it changes in memory after its commit.
 type changes struct {
+	*sqldb.Tx
 	now      wire.Stamp
 	versions map[string]keyVersion  // newest version of each key read
 	keys     map[string]*blockedKey // nil: unblocked
@@ -52,23 +53,23 @@ type progress struct {
 // commit runs fn in a transaction under the lease, with the position to unless it is nil, and applies its changes to
 // memory.
 func (pr *progress) commit(
-	ctx context.Context, to *position, fn func(context.Context, *sqldb.Tx, *changes) error,
+	ctx context.Context, to *position, fn func(context.Context, *changes) error,
 ) error {
 	var t *changes
 	err := pr.bus.write(ctx, "bus.take", func(ctx context.Context, tx *sqldb.Tx) error {
-		t = &changes{versions: map[string]keyVersion{}, keys: map[string]*blockedKey{}}
+		t = &changes{Tx: tx, versions: map[string]keyVersion{}, keys: map[string]*blockedKey{}}
 		pr.handler.poison.begin()
 		var err error
 		if t.now, err = pr.bus.fence(ctx, tx, pr.lease); err != nil {
 			return err
 		}
-		if err := fn(ctx, tx, t); err != nil {
+		if err := fn(ctx, t); err != nil {
 			return err
 		}
-		if err := pr.parked.save(ctx, tx, t); err != nil {
+		if err := pr.parked.save(ctx, t); err != nil {
 			return err
 		}
-		if err := pr.save(ctx, tx, t, to); err != nil {
+		if err := pr.save(ctx, t, to); err != nil {
 			return err
 		}
 		pr.bus.cfg.Passed("reader.before-commit")
@@ -104,12 +105,12 @@ func (pr *progress) remember(t *changes) {
 	}
 }
 
-func (pr *progress) save(ctx context.Context, tx *sqldb.Tx, t *changes, to *position) error {
+func (pr *progress) save(ctx context.Context, t *changes, to *position) error {
 	at := pr.pos
 	if to != nil {
 		at = *to
 	}
-	_, err := tx.Exec(ctx, `UPDATE bus_reader SET stream_at = $3, seq = $4, relayed_at = $5, source_id = $6,
+	_, err := t.Exec(ctx, `UPDATE bus_reader SET stream_at = $3, seq = $4, relayed_at = $5, source_id = $6,
 		pending = $7, at = $8, applied = applied + $9, duplicate = duplicate + $10, stale = stale + $11,
 		failed = failed + $12, last_seq = $13, last_event = $14 WHERE consumer = $1 AND part = $2`,
 		pr.consumer.Name, pr.lease.part, at.streamAt, at.seq, at.relayed, at.source, pr.pending, t.now,

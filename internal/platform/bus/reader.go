@@ -208,7 +208,7 @@ func (r *reader) process(ctx context.Context, got batch) error {
 	if now := r.bus.cfg.Clock.Now(); now.Sub(r.noted) >= commitIdleEvery || r.progress.pending == 0 &&
 		r.progress.waited {
 		r.noted = now
-		return r.progress.commit(ctx, &to, func(context.Context, *sqldb.Tx, *changes) error { return nil })
+		return r.progress.commit(ctx, &to, func(context.Context, *changes) error { return nil })
 	}
 	r.progress.pos = to
 	return nil

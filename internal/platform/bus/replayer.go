@@ -129,9 +129,9 @@ func (rp *replayer) hasAll(ctx context.Context, upto wire.Stamp) (all bool, err 
 
 func (rp *replayer) apply(ctx context.Context, p *replay, found backfillPage) error {
 	rp.bus.cfg.Passed("reader.replay")
-	return rp.progress.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *changes) error {
+	return rp.progress.commit(ctx, nil, func(ctx context.Context, t *changes) error {
 		for i := range found.items {
-			if err := rp.applier.applyOne(ctx, tx, t, &found.items[i]); err != nil {
+			if err := rp.applier.applyOne(ctx, t, &found.items[i]); err != nil {
 				return err
 			}
 		}
@@ -139,7 +139,7 @@ func (rp *replayer) apply(ctx context.Context, p *replay, found backfillPage) er
 		if !found.more {
 			status, ended = ReplayDone, t.now
 		}
-		_, err := tx.Exec(ctx, `UPDATE bus_replay SET pos = $3, status = $4, ended_at = $5, applied = applied + $6,
+		_, err := t.Exec(ctx, `UPDATE bus_replay SET pos = $3, status = $4, ended_at = $5, applied = applied + $6,
 			duplicate = duplicate + $7,
 			stale = stale + $8, failed = failed + $9 WHERE id = $1 AND part = $2 AND status = 0`,
 			p.id, rp.lease.part, found.upto, int(status), ended, t.counts.applied, t.counts.duplicate, t.counts.stale,

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
 
@@ -55,20 +54,20 @@ func (rt *retrier) runDue(ctx context.Context) error {
 func (rt *retrier) run(ctx context.Context) error {
 	var next wire.Stamp
 	rt.bus.cfg.Passed("reader.retry")
-	err := rt.progress.commit(ctx, nil, func(ctx context.Context, tx *sqldb.Tx, t *changes) error {
-		keys, err := rt.parked.dueKeys(ctx, tx, t.now, rt.handler.atMost(keysAtOnce))
+	err := rt.progress.commit(ctx, nil, func(ctx context.Context, t *changes) error {
+		keys, err := rt.parked.dueKeys(ctx, t.Tx, t.now, rt.handler.atMost(keysAtOnce))
 		if err != nil {
 			return err
 		}
 		for _, key := range keys {
-			if err := rt.drain(ctx, tx, t, key); err != nil {
+			if err := rt.drain(ctx, t, key); err != nil {
 				return err
 			}
 		}
-		if err := rt.parked.save(ctx, tx, t); err != nil {
+		if err := rt.parked.save(ctx, t); err != nil {
 			return err
 		}
-		next, err = rt.parked.nextDue(ctx, tx)
+		next, err = rt.parked.nextDue(ctx, t.Tx)
 		return err
 	})
 	if rt.handler.suspectsPoison(ctx, err) {
@@ -81,32 +80,32 @@ func (rt *retrier) run(ctx context.Context) error {
 }
 
 // drain retries a key's parked events in order, up to the first failure.
-func (rt *retrier) drain(ctx context.Context, tx *sqldb.Tx, t *changes, key string) error {
-	if _, err := rt.versions.of(ctx, tx, t, key); err != nil {
+func (rt *retrier) drain(ctx context.Context, t *changes, key string) error {
+	if _, err := rt.versions.of(ctx, t, key); err != nil {
 		return err
 	}
-	waiting, err := rt.parked.first(ctx, tx, key, rt.handler.atMost(eventsOfKey))
+	waiting, err := rt.parked.first(ctx, t.Tx, key, rt.handler.atMost(eventsOfKey))
 	if err != nil {
 		return err
 	}
 	for i := range waiting {
 		p := &waiting[i]
-		v, failed, err := rt.applier.try(ctx, tx, t, &p.item)
+		v, failed, err := rt.applier.try(ctx, t, &p.item)
 		if err != nil {
 			return err
 		}
 		if failed != nil {
-			on, err := rt.failedAgain(ctx, tx, t, key, p, failed)
+			on, err := rt.failedAgain(ctx, t, key, p, failed)
 			if err != nil || !on {
 				return err
 			}
 			continue
 		}
-		if err := rt.parked.unpark(ctx, tx, t, key, p); err != nil {
+		if err := rt.parked.unpark(ctx, t, key, p); err != nil {
 			return err
 		}
 		if p.dead != 0 {
-			if err := rt.dlq.end(ctx, tx, t, p.dead, v.ended()); err != nil {
+			if err := rt.dlq.end(ctx, t, p.dead, v.ended()); err != nil {
 				return err
 			}
 		}
@@ -119,7 +118,7 @@ func (rt *retrier) drain(ctx context.Context, tx *sqldb.Tx, t *changes, key stri
 
 // failedAgain schedules the next retry of a key's head, or makes it a dead letter; on: later events may go on.
 func (rt *retrier) failedAgain(
-	ctx context.Context, tx *sqldb.Tx, t *changes, key string, p *parked, cause error,
+	ctx context.Context, t *changes, key string, p *parked, cause error,
 ) (on bool, err error) {
 	t.counts.failed++
 	l := rt.parked.change(t, key)
@@ -129,20 +128,20 @@ func (rt *retrier) failedAgain(
 		l.nextTry, l.errors = t.now+backoff(l.attempt), []Failure{f}
 		return false, nil
 	}
-	history, err := rt.parked.failures(ctx, tx, key, l)
+	history, err := rt.parked.failures(ctx, t.Tx, key, l)
 	if err != nil {
 		return false, err
 	}
 	history = append(history, f)
 	if p.dead != 0 {
-		err = rt.dlq.reopen(ctx, tx, t, p.dead, cause, history)
+		err = rt.dlq.reopen(ctx, t, p.dead, cause, history)
 	} else {
-		_, err = rt.dlq.add(ctx, tx, t, &p.item, cause, history)
+		_, err = rt.dlq.add(ctx, t, &p.item, cause, history)
 	}
 	if err != nil {
 		return false, err
 	}
-	if err := rt.parked.unpark(ctx, tx, t, key, p); err != nil {
+	if err := rt.parked.unpark(ctx, t, key, p); err != nil {
 		return false, err
 	}
 	if rt.consumer.Continue {

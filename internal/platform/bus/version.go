@@ -72,7 +72,7 @@ var insertVersions = sqldb.NewInsert("bus_applied (consumer, partition_key, vers
 	"text", "text", "bigint", "bigint", "text")
 
 // load loads the versions of a batch's keys.
-func (vs *versionStore) load(ctx context.Context, tx *sqldb.Tx, t *changes, items []item) error {
+func (vs *versionStore) load(ctx context.Context, t *changes, items []item) error {
 	var missing []string
 	for i := range items {
 		key := items[i].event.Key
@@ -85,18 +85,18 @@ func (vs *versionStore) load(ctx context.Context, tx *sqldb.Tx, t *changes, item
 			missing = append(missing, key)
 		}
 	}
-	return vs.read(ctx, tx, t, missing)
+	return vs.read(ctx, t, missing)
 }
 
-func (vs *versionStore) read(ctx context.Context, tx *sqldb.Tx, t *changes, keys []string) error {
+func (vs *versionStore) read(ctx context.Context, t *changes, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	var b sqldb.Binds
 	query := "SELECT partition_key, version, idx, event_id FROM bus_applied WHERE consumer = " +
 		b.Add(vs.consumer.Name) +
-		" AND " + b.OneOf(tx, "partition_key", keys)
-	for row, err := range tx.Query(ctx, query, b.Args()...) {
+		" AND " + b.OneOf(t.Tx, "partition_key", keys)
+	for row, err := range t.Query(ctx, query, b.Args()...) {
 		var key string
 		var p keyVersion
 		if err == nil {
@@ -110,17 +110,17 @@ func (vs *versionStore) read(ctx context.Context, tx *sqldb.Tx, t *changes, keys
 	return nil
 }
 
-func (vs *versionStore) save(ctx context.Context, tx *sqldb.Tx, t *changes, keys []string) error {
+func (vs *versionStore) save(ctx context.Context, t *changes, keys []string) error {
 	values := make([]any, 0, 5*len(keys))
 	for _, key := range keys {
 		p := t.versions[key]
 		values = append(values, vs.consumer.Name, key, p.version, p.index, p.eventID)
 	}
-	return tx.Batch(ctx, insertVersions.Stmts(tx, values)...)
+	return t.Batch(ctx, insertVersions.Stmts(t.Tx, values)...)
 }
 
 // of is the version of a key as the transaction sees it.
-func (vs *versionStore) of(ctx context.Context, tx *sqldb.Tx, t *changes, key string) (keyVersion, error) {
+func (vs *versionStore) of(ctx context.Context, t *changes, key string) (keyVersion, error) {
 	if p, ok := t.versions[key]; ok {
 		return p, nil
 	}
@@ -129,6 +129,6 @@ func (vs *versionStore) of(ctx context.Context, tx *sqldb.Tx, t *changes, key st
 	if ok {
 		return p, nil
 	}
-	err := vs.read(ctx, tx, t, []string{key})
+	err := vs.read(ctx, t, []string{key})
 	return t.versions[key], err
 }
