@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/fault"
@@ -19,11 +20,14 @@ func TestDeadLettersAreFilteredNewestFirst(t *testing.T) {
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("one"), c.consumer("two")}})
 		c.fail("", nil)
 		x, y := r.event("x"), r.event("y")
+		var dead int // when the last one became a dead letter
 		for _, e := range []wire.Event{x, y} {
+			r.eventually("a later instant", func() bool { return int(time.Now().UnixMilli()) > dead })
 			c.fail(e.Key, bus.Permanent(errSick))
 			r.send(e)
 			want := 2 * (1 + slices.Index([]string{x.ID, y.ID}, e.ID))
 			r.eventually("both consumers", func() bool { return r.count("SELECT count(*) FROM bus_dead") == want })
+			dead = r.count("SELECT max(dead_at) FROM bus_dead")
 		}
 		c.fail(x.Key, nil)
 		list := func(f bus.DeadFilter) []string {
