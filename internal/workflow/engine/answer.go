@@ -5,15 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-
-	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// answer is what a record answers. It depends on the record and the log alone, so
-// a replay gives the same.
+// answer depends on the record and the log alone, so a replay gives the same.
 func (b *batch) answer(ent *entry, r *record) (Answer, error) {
 	ans := Answer{
 		Execution: ent.state.Execution, Command: r.Command, CorrelationID: r.Corr, Key: r.Once.Key,
@@ -65,9 +60,23 @@ func (b *batch) task(ent *entry, ref taskRef) (Task, error) {
 	return t, nil
 }
 
-// outputs reads the data of events, in their order, each row of the log once. It is full when
-// that are more than some bytes, or twice as many of rows, which hold all that happened to an
-// execution in one commit; what is missing then was not read.
+func (b *batch) tasks(tenant string, refs []taskRef) (tasks []Task, err error) {
+	for _, ref := range refs {
+		ent, err := b.entry(tenant, ref.Execution)
+		if err != nil {
+			return nil, err
+		}
+		task, err := b.task(ent, ref)
+		if err != nil {
+			return nil, err
+		}
+		tasks = append(tasks, task)
+	}
+	return tasks, nil
+}
+
+// outputs reads the data of events, in their order, each row of the log once. It is full, and the
+// rest is not read, after most bytes of data or twice as many of rows.
 func (b *batch) outputs(ent *entry, need flow.Need, most int, into map[uint64]flow.Data) (full bool, err error) {
 	var row []record // that was read last
 	read, size := 0, 0
@@ -118,118 +127,4 @@ func lateResult(ent *entry, req *Request, refusal *flow.Refusal, now flow.Time) 
 		late.Output, late.Error, late.Size = nil, nil, size
 	}
 	return late
-}
-
-// storedKey is the body of a KeyRow.
-type storedKey struct {
-	Members   map[string]uint32 `json:"m,omitempty"`
-	Corr      string            `json:"r,omitempty"`
-	Execution flow.ID           `json:"e,omitzero"` // of a creation
-	Tasks     []taskRef         `json:"x,omitempty"`
-}
-
-// keyTable is the idempotency keys of a batch that belong to no execution: those of creations and claims.
-type keyTable struct{ *batch }
-
-func (k keyTable) rememberKey(tenant string, once *wire.Once, body *storedKey) error {
-	body.Members = make(map[string]uint32, len(once.Members))
-	for _, m := range once.Members {
-		body.Members[m.Name] = m.Digest
-	}
-	raw, err := json.Marshal(body, json.Deterministic(true))
-	if err != nil {
-		return fault.Wrap("engine.key", err)
-	}
-	ref := KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key}
-	if k.keyAt == nil {
-		k.keyAt = map[KeyRef]int{}
-	}
-	k.keyAt[ref] = len(k.keys)
-	k.keys = append(k.keys, KeyRow{KeyRef: ref, Hash: once.Hash, At: k.now, Body: raw})
-	return nil
-}
-
-// recallKey finds what is remembered under a key that belongs to no execution.
-func (k keyTable) recallKey(tenant string, once *wire.Once) (*storedKey, error) {
-	if once.Key == "" {
-		return nil, nil
-	}
-	ref := KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key}
-	found, seen := k.seen[ref]
-	if i, ok := k.keyAt[ref]; ok {
-		found = &k.keys[i]
-	} else if !seen {
-		if err := k.look([]KeyRef{ref}); err != nil {
-			return nil, err
-		}
-		found = k.seen[ref]
-	}
-	if found == nil || found.At+k.e.retention <= k.now {
-		return nil, nil
-	}
-	var body storedKey
-	if err := json.Unmarshal(found.Body, &body); err != nil {
-		return nil, fault.Wrap("engine.recall", err)
-	}
-	if found.Hash != once.Hash {
-		return nil, k.e.conflict(once, membersOf(body.Members), found.At)
-	}
-	return &body, nil
-}
-
-// look reads keys in one go.
-func (k keyTable) look(refs []KeyRef) error {
-	rows, err := k.tx.Keys(k.ctx, refs)
-	if err != nil {
-		return fault.Wrap("engine.recall", err)
-	}
-	for i, ref := range refs {
-		k.seen[ref] = rows[i]
-	}
-	return nil
-}
-
-// lookAll reads the keys of all creations and claims in w, where that saves trips to the
-// database.
-func (k keyTable) lookAll(w *work) error {
-	if k.ahead() == 1 {
-		return nil
-	}
-	var refs []KeyRef
-	add := func(tenant string, once *wire.Once) {
-		if once.Key != "" {
-			refs = append(refs, KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key})
-		}
-	}
-	creations := func(reqs []Request) {
-		for i := range reqs {
-			if reqs[i].Execution.IsZero() {
-				add(reqs[i].Tenant, &reqs[i].Once)
-			}
-		}
-	}
-	for _, c := range w.calls {
-		creations(c.reqs[c.decided:])
-	}
-	for _, u := range w.units {
-		creations(u.unit.Commands)
-	}
-	for _, c := range w.claims {
-		add(c.req.Tenant, &c.req.Once)
-	}
-	if len(refs) == 0 {
-		return nil
-	}
-	return k.look(refs)
-}
-
-// conflict says that a key was used before with another body, and how they differ.
-func (e *Engine) conflict(once *wire.Once, first []wire.Member, at flow.Time) error {
-	return fault.New(fault.Conflict, "IDEMPOTENCY_CONFLICT",
-		"this idempotency key was used before with another body; repeat the first request unchanged or use a new key").
-		With(map[string]any{
-			"differs":     wire.Differing(first, once.Members),
-			"firstUsedAt": at,
-			"expiresAt":   at + e.retention,
-		})
 }

@@ -28,8 +28,7 @@ type Request struct {
 	accepted bool // Command is what flow.Accept gave
 }
 
-// Eager asks, with a creation, for those of the new execution's tasks that its start
-// makes ready: the creator is often the worker.
+// Eager claims, with a creation, the tasks that its start makes ready: the creator is often the worker.
 type Eager struct {
 	Worker string
 	Queues []string
@@ -37,8 +36,7 @@ type Eager struct {
 	Lease  int // seconds
 }
 
-// Answer is what a command led to: accepted, or refused by a guard. It is what
-// is remembered with the key, so a replay gives an equal one.
+// Answer is what a command led to: accepted, or refused by a guard. A replay gives an equal one.
 type Answer struct {
 	Replay        bool // answered from memory; nothing happened now
 	Execution     flow.ID
@@ -71,7 +69,6 @@ type Task struct {
 	LeaseUntil flow.Time
 }
 
-// size is how many bytes of data the task carries.
 func (t *Task) size() int {
 	n := len(t.Input)
 	for _, output := range t.Outputs {
@@ -99,10 +96,9 @@ type Claimed struct {
 	Tasks  []Task
 }
 
-// Unit is a caller's SQL and engine commands in one transaction. Before runs
-// first; an error of it, of After, or one that a command could not be decided at
-// all undoes the unit. Refusals of guards are results, for After to judge. Both may
-// run more than once before one run counts, so they begin from nothing each time.
+// Unit is a caller's SQL and engine commands in one transaction. An error of Before, of After, or of
+// a command that could not be decided undoes the unit; refusals of guards are results, for After to
+// judge. Both may run more than once before one run counts, so they begin from nothing each time.
 type Unit struct {
 	Before   func(ctx context.Context, tx *sqldb.Tx) error
 	Commands []Request

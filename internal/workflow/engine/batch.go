@@ -10,8 +10,7 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// batch is one commit in the making. What it changes in cached entries becomes
-// valid when the commit succeeds; when it fails, those entries are dropped.
+// batch is one commit in the making. When it fails, the cached entries that it changed are dropped.
 type batch struct {
 	e   *Engine
 	ctx context.Context
@@ -25,33 +24,24 @@ type batch struct {
 	all  []*entry           // the same and those that were undone, in order of first use
 	gone map[lookup]error   // looked for: why there is no entry, nil when there is one
 
-	open    []*entry               // entries with an open row, in order
-	ready   []readyTask            // became ready and wait for a worker
-	readyAt map[readyKey]int       // their places, which what was undone since is gone from
-	keys    []KeyRow               // to write
-	keyAt   map[KeyRef]int         // their places
-	seen    map[KeyRef]*KeyRow     // keys that were looked up; nil: not remembered
+	open    []*entry         // entries with an open row, in order
+	ready   []readyTask      // became ready and wait for a worker
+	readyAt map[readyKey]int // their places, which what was undone since is gone from
+	keys    keyTable
 	newest  map[planKey]*flow.Plan // newest versions that this commit has read
 	deleted []ReadyRow             // to delete
 	ended   []ReadyRow             // of tasks that nobody will start
-	served  []*claim               // answered when the commit is durable
-	waiting []*claim               // to wait for tasks when the commit is durable
-	left    []*claim               // for the next commit, since this one is full
-	started int                    // tasks that claims got
-	weight  int                    // bytes of their data
-	changed []flow.ID              // executions that got events
-	ill     []flow.ID              // executions whose deadlines could not be handled
-	due     flow.Time              // earliest deadline written
+	claims  claimServer
+	slice   timeSlice
+	changed []flow.ID // executions that got events
+	ill     []flow.ID // executions whose deadlines could not be handled
+	due     flow.Time // earliest deadline written
 
-	bill      map[string]time.Duration // what tenants cost
-	events    int                      // that were decided
-	rows      int                      // of ready tasks that they add or take away
-	postponed bool                     // its claims wait for the next commit, since it took long before them
-	slice     timeSlice
-	leftUnits []*unitCall // for the next commit, since this one had no time for them
+	bill   map[string]time.Duration // what tenants cost
+	events int                      // that were decided
+	rows   int                      // of ready tasks that they add or take away
 }
 
-// lookup names an execution that a tenant asks for.
 type lookup struct {
 	tenant string
 	id     flow.ID
@@ -64,7 +54,6 @@ type readyTask struct {
 	written bool   // it has its row: a unit made the commit write before its end
 }
 
-// readyKey names a Task.
 type readyKey struct {
 	execution int64
 	node      string
@@ -80,7 +69,6 @@ type openRow struct {
 	swept    bool      // all due deadlines were looked at: DueAt may become later
 }
 
-// event finds an event in it; nil: it is in another row.
 func (r *openRow) event(seq uint64) *flow.Event {
 	if r == nil || seq < r.firstSeq {
 		return nil
@@ -93,8 +81,8 @@ func (r *openRow) event(seq uint64) *flow.Event {
 	return nil
 }
 
-// fetch makes entries available, in one read. Those that are not found, whose log
-// is damaged, or that are locked elsewhere, are noted.
+// fetch makes entries available, in one read, and notes those that are not found, damaged or locked
+// elsewhere.
 func (b *batch) fetch(wants []Want) error {
 	if len(wants) == 0 {
 		return nil
@@ -124,8 +112,7 @@ func (b *batch) fetch(wants []Want) error {
 	return nil
 }
 
-// lock reads executions and holds them until the commit. What others have written to
-// them is not later than this commit from now on.
+// lock reads executions and holds them until the commit: nothing is written to them later than now.
 func (b *batch) lock(wants []Want) ([]History, error) {
 	histories, err := b.tx.Fetch(b.ctx, wants)
 	if err != nil {
@@ -139,7 +126,6 @@ func (b *batch) lock(wants []Want) ([]History, error) {
 	return histories, fault.Wrap("engine.now", err)
 }
 
-// fresh uses a cached entry that is current.
 func (b *batch) fresh(id flow.ID, h *History) {
 	ent := b.e.cache.get(id)
 	if h.Head.Num != 0 {
@@ -171,7 +157,6 @@ func (b *batch) want(wants []Want, tenant string, id flow.ID) []Want {
 	return append(wants, w)
 }
 
-// entry gives an execution of a tenant.
 func (b *batch) entry(tenant string, id flow.ID) (*entry, error) {
 	ent := b.used[id]
 	if ent == nil {
@@ -189,8 +174,7 @@ func (b *batch) entry(tenant string, id flow.ID) (*entry, error) {
 	return ent, nil
 }
 
-// damage is a log that gives no state. It is an answer about its execution: nothing
-// was changed, so it undoes nothing of what others do in the same commit.
+// damage is a log that gives no state. It undoes nothing of what others do in the same commit.
 type damage struct{ error }
 
 func damaged(err error) error {
@@ -204,11 +188,10 @@ func notFound(id flow.ID) error {
 	return fault.New(fault.NotFound, "EXECUTION_NOT_FOUND", "execution %v does not exist", id)
 }
 
-// run decides one request. An error that undoes the commit is no answer to it; the
-// others are.
+// run decides one request. An error is an answer to it unless it abortsCommit.
 func (b *batch) run(req *Request) (Answer, error) {
 	if _, ok := req.Command.(flow.Create); ok {
-		return creator{b}.create(req)
+		return b.create(req)
 	}
 	ent, err := b.entry(req.Tenant, req.Execution)
 	if err != nil {
@@ -228,7 +211,7 @@ func (b *batch) run(req *Request) (Answer, error) {
 	return b.decide(ent, req)
 }
 
-// recall finds what an execution remembers under an idempotency key: the record, nothing, or a conflict.
+// recall finds what an execution remembers under an idempotency key.
 func (b *batch) recall(ent *entry, req *Request) (*record, error) {
 	name, node := req.Command.Name(), req.Command.Target()
 	for _, commit := range ent.keys.rows(keyHash(name, node, req.Once.Key)) {
@@ -252,7 +235,6 @@ func (b *batch) recall(ent *entry, req *Request) (*record, error) {
 	return nil, nil
 }
 
-// records are those of one row of the log, committed or still open.
 func (b *batch) records(ent *entry, commit int64) ([]*record, error) {
 	if ent.open != nil && commit == ent.commitNo {
 		return ent.open.records, nil

@@ -2,9 +2,8 @@ package engine
 
 import "renga.dev/renga/internal/workflow/flow"
 
-// cache holds the entries that were used last, up to a number of bytes. Only the
-// loop touches it. An entry in it equals the committed log, except while a commit
-// that changes it is in the making.
+// cache holds the entries that were used last, up to a number of bytes. Only the loop touches it. An
+// entry equals the committed log, except while a commit that changes it is in the making.
 type cache struct {
 	byID  map[flow.ID]*entry
 	byNum map[int64]*entry
@@ -37,7 +36,6 @@ func (c *cache) keep(e *entry) {
 	}
 }
 
-// drop drops an entry; the next use reads it from the log.
 func (c *cache) drop(id flow.ID) {
 	e := c.byID[id]
 	if e == nil {

@@ -54,8 +54,7 @@ func (c *claim) finish(err error) {
 	c.done(c.out, err)
 }
 
-// pendingClaims are the claims in progress, by their idempotency keys: a second request with the same key gets the
-// outcome of the first.
+// pendingClaims are those with an idempotency key: a second one with the same key gets the outcome of the first.
 type pendingClaims struct {
 	mu  sync.Mutex
 	all map[KeyRef]*pendingClaim
@@ -69,8 +68,8 @@ type pendingClaim struct {
 	err  error
 }
 
-// Claim gives ready tasks to a worker, waiting for some as long as the request
-// says. The tasks are started, durably, when it returns.
+// Claim gives ready tasks to a worker, waiting for some as long as the request says. They are
+// started, durably, when it returns.
 func (e *Engine) Claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 	if !req.Own {
 		if err := e.checkQueues(req.Queues); err != nil {
@@ -160,7 +159,7 @@ func (e *Engine) claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 	}
 }
 
-// withdrawEvery is how soon a caller that cannot withdraw, since its claim is being served, tries again.
+// withdrawEvery is how soon a caller whose claim is being served tries to withdraw again.
 const withdrawEvery = 5 * time.Millisecond
 
 // OfferClaim hands a claim to the loop; done gets its answer. withdraw takes it
@@ -180,7 +179,7 @@ func (e *Engine) offerClaim(req ClaimRequest, done func(Claimed, error)) (c *cla
 	}
 	if e.claimers.Add(1) > MaxClaimers {
 		c.finish(errBusy)
-	} else if err := e.q.putClaim(c); err != nil {
+	} else if err := e.q.put(item{claim: c}); err != nil {
 		c.finish(err)
 	}
 	return c, func() bool {

@@ -10,14 +10,13 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// What is not compiled in a commit, where everybody who writes waits: graphs of this size, or of
-// that when they have expressions, a thousand of which take longer than a slice.
+// Graphs from this size on, or that when they have expressions, are not compiled in a commit, where
+// everybody who writes waits.
 const (
 	largeGraph       = 256 << 10
 	largeExpressions = 16 << 10
 )
 
-// isLarge reports whether a graph is not compiled in a commit.
 func isLarge(body []byte) bool {
 	if len(body) <= largeExpressions {
 		return false
@@ -41,8 +40,7 @@ var errCold = &fault.Error{
 func (coldGraph) Error() string { return errCold.Error() }
 func (coldGraph) Unwrap() error { return errCold }
 
-// warm compiles a graph, unless that is done. Of a tenant one is compiled at a time. When ctx ends first it fails as g
-// does.
+// warm compiles a graph, of a tenant one at a time. When ctx ends first it fails as g does.
 func (r *Reads) warm(ctx context.Context, g coldGraph) error {
 	if r.compilers.Await(ctx, g.key.tenant) != nil {
 		return g
@@ -82,8 +80,8 @@ func (e *Engine) warmLater(g coldGraph, queue queueKey, then func()) {
 	}()
 }
 
-// submitWarm is submit, and compiles the large graphs that its requests need first. Those that
-// come after one that has to wait, wait too, so they stay in their order.
+// submitWarm is submit, and compiles the large graphs that its requests need first. Those after one
+// that has to wait, wait too.
 func (e *Engine) submitWarm(ctx context.Context, reqs []Request) []Result {
 	results := e.submit(ctx, reqs)
 	for {

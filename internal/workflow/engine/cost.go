@@ -24,7 +24,6 @@ func (b *batch) spent() time.Duration {
 	return b.e.clock.Now().Sub(b.began) + time.Duration(later)*time.Microsecond
 }
 
-// pay does something for a tenant and notes what it cost.
 func (b *batch) pay(tenant string, do func() error) error {
 	before := b.spent()
 	err := do()
@@ -42,7 +41,6 @@ func (q *queue) settle(w *work, bill map[string]time.Duration) {
 	}
 }
 
-// charge notes what something of a tenant is thought to cost.
 func (q *queue) charge(w *work, tenant string, requests int) {
 	if w.charged == nil {
 		w.charged = map[string]int64{}
@@ -51,17 +49,18 @@ func (q *queue) charge(w *work, tenant string, requests int) {
 	q.line.Charge(tenant, int64(requests)*usualCost)
 }
 
-// refuseLate answers what has waited too long.
 func (w *work) refuseLate() {
-	late := work{calls: w.late.calls, units: w.late.units}
-	late.fail(errLate)
-	for _, c := range late.calls {
-		c.done()
+	for _, it := range w.late {
+		late := work{}
+		if it.unit != nil {
+			late.units = []*unitCall{it.unit}
+		} else {
+			late.calls = []*call{it.call}
+		}
+		late.fail(errLate)
+		late.done()
 	}
-	for _, u := range late.units {
-		u.done()
-	}
-	w.late.calls, w.late.units = nil, nil
+	w.late = nil
 }
 
 // postpone leaves deadlines of tenants that cost much lately out of a batch that others wait

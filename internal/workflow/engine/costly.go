@@ -17,8 +17,8 @@ const (
 	maxCostly  = 1024             // tenants that are remembered
 )
 
-// costly knows which tenants make others wait: those whose commands took longer than a time slice of a commit lately,
-// while there were others who cost far less.
+// costly knows which tenants make others wait: their commands took longer than a time slice lately, while others cost
+// far less.
 type costly struct {
 	clock Clock
 
@@ -26,7 +26,6 @@ type costly struct {
 	tenants map[string]*recent
 }
 
-// recent is what the commands of a tenant cost lately.
 type recent struct {
 	at    time.Time // when they were last in a commit
 	spent float64   // seconds; it halves with every activeFor
@@ -38,7 +37,6 @@ func (r *recent) spentBy(now time.Time) float64 {
 	return r.spent * math.Exp2(-now.Sub(r.at).Seconds()/activeFor.Seconds())
 }
 
-// note remembers what a commit has cost its tenants.
 func (c *costly) note(bill map[string]time.Duration) {
 	now := c.clock.Now()
 	c.mu.Lock()
@@ -89,20 +87,15 @@ func (e *Engine) handOver(w *work) {
 		return gone
 	}
 	w.calls = slices.DeleteFunc(w.calls, func(c *call) bool {
-		return move(c.tenant(), func() error {
-			if c.cancels {
-				return to.putCancels(c)
-			}
-			return to.put(c)
-		})
+		return move(c.tenant(), func() error { return to.put(item{call: c}) })
 	})
 	w.units = slices.DeleteFunc(w.units, func(u *unitCall) bool {
-		return move(u.tenant(), func() error { return to.putUnit(u) })
+		return move(u.tenant(), func() error { return to.put(item{unit: u}) })
 	})
 	w.claims = slices.DeleteFunc(w.claims, func(c *claim) bool {
 		return move(c.req.Tenant, func() error {
 			e.tasks.unwait(c) // one engine has it
-			return to.putClaim(c)
+			return to.put(item{claim: c})
 		})
 	})
 	if moved {
@@ -110,8 +103,7 @@ func (e *Engine) handOver(w *work) {
 	}
 }
 
-// handOverDue moves executions of costly tenants that may have a deadline to the spare engine, as many as it has room
-// for. All are looked at again.
+// handOverDue does it with executions that may have a deadline. All are looked at again.
 func (e *Engine) handOverDue(heads []Head) []Head {
 	if e.spare == nil {
 		return heads
@@ -144,7 +136,6 @@ func (q *queue) putDue(h Head) {
 	q.due[h.ID] = h
 }
 
-// handedOver gives the executions that other engines handed over.
 func (q *queue) handedOver() []Head {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -7,34 +7,30 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// creator makes the executions of a batch.
-type creator struct{ *batch }
-
-// create makes a new execution.
-func (cr creator) create(req *Request) (Answer, error) {
-	known, err := keyTable(cr).recallKey(req.Tenant, &req.Once)
+func (b *batch) create(req *Request) (Answer, error) {
+	known, err := b.keys.recall(b.now, req.Tenant, &req.Once)
 	if err != nil {
 		return Answer{}, err
 	}
 	if known != nil {
-		return cr.replayCreation(req, known)
+		return b.replayCreation(req, known)
 	}
 	if req.Claim != nil {
-		if err := cr.e.checkQueues(req.Claim.Queues); err != nil {
+		if err := b.e.checkQueues(req.Claim.Queues); err != nil {
 			return Answer{}, err
 		}
 	}
-	plan, err := cr.plan(req.Tenant, req.GraphID, req.GraphVersion)
+	plan, err := b.plan(req.Tenant, req.GraphID, req.GraphVersion)
 	if err != nil {
 		return Answer{}, err
 	}
-	num, err := cr.tx.Number(cr.ctx, 1)
+	num, err := b.tx.Number(b.ctx, 1)
 	if err != nil {
 		return Answer{}, fault.Wrap("engine.number", err)
 	}
-	id := cr.e.newExecutionID(cr.now)
+	id := b.e.newExecutionID(b.now)
 	events, err := flow.Decide(flow.State{}, req.Command, flow.Facts{
-		Now: cr.now, ID: cr.e.newID(cr.now), Execution: id, Plan: plan, Actor: req.Actor,
+		Now: b.now, ID: b.e.newID(b.now), Execution: id, Plan: plan, Actor: req.Actor,
 		CorrelationID: req.CorrelationID,
 		Accepted:      req.accepted,
 	})
@@ -42,33 +38,36 @@ func (cr creator) create(req *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	ent := newEntry(req.Tenant, num, plan)
-	cr.use(id, ent)
-	cr.openRow(ent).created = true
-	rec := &record{Command: req.Command.Name(), At: cr.now, Corr: req.CorrelationID, Actor: req.Actor}
+	b.use(id, ent)
+	b.openRow(ent).created = true
+	rec := &record{Command: req.Command.Name(), At: b.now, Corr: req.CorrelationID, Actor: req.Actor}
 	rec.Once.Key = req.Once.Key // for readers; it is looked up where there is no execution yet
-	ans, err := cr.addRecord(ent, rec, events)
+	ans, err := b.addRecord(ent, rec, events)
 	if err != nil {
 		return ans, err
 	}
 	if req.Start {
-		ans.Tasks, err = cr.startNew(ent, req)
+		ans.Tasks, err = b.startNew(ent, req)
 	}
-	if err := cr.rememberCreation(req, id, ans.Tasks); err != nil {
+	if req.Once.Key == "" {
+		return ans, err
+	}
+	body := storedKey{Corr: req.CorrelationID, Execution: id, Tasks: taskRefs(ans.Tasks)}
+	if err := b.keys.remember(b.now, req.Tenant, &req.Once, &body); err != nil {
 		return Answer{}, err
 	}
 	return ans, err
 }
 
-// startNew starts an execution that this commit has created and gives its creator the
-// tasks that it asks for, ahead of those who wait for any. What does not fit into
-// the commit stays ready.
-func (cr creator) startNew(ent *entry, req *Request) ([]Task, error) {
-	first := len(cr.ready)
+// startNew starts an execution that this commit has created and gives its creator the tasks that it
+// asks for, ahead of those who wait. What does not fit into the commit stays ready.
+func (b *batch) startNew(ent *entry, req *Request) ([]Task, error) {
+	first := len(b.ready)
 	start := Request{
 		Tenant: req.Tenant, Execution: ent.state.Execution, Command: flow.Start{}, Actor: req.Actor,
 		CorrelationID: req.CorrelationID,
 	}
-	if _, err := cr.decide(ent, &start); err != nil || req.Claim == nil {
+	if _, err := b.decide(ent, &start); err != nil || req.Claim == nil {
 		return nil, err
 	}
 	c := &claim{req: ClaimRequest{
@@ -76,31 +75,21 @@ func (cr creator) startNew(ent *entry, req *Request) ([]Task, error) {
 		Lease:         req.Claim.Lease,
 		CorrelationID: req.CorrelationID,
 	}}
-	for _, t := range slices.Clone(cr.ready[first:]) { // starting one takes it away
-		if len(c.out.Tasks) == c.req.Max || cr.full() {
+	for _, t := range slices.Clone(b.ready[first:]) { // starting one takes it away
+		if len(c.out.Tasks) == c.req.Max || b.claims.full() {
 			break
 		}
 		if t.ent == nil || !c.wants(t.row.Queue) {
 			continue
 		}
-		if err := claimServer(cr).start(c, ent, t.row); err != nil {
+		if err := b.claims.start(c, ent, t.row); err != nil {
 			return nil, err
 		}
 	}
 	return some(c.out.Tasks), nil
 }
 
-// rememberCreation puts down the key of a creation, with the tasks that it got.
-func (cr creator) rememberCreation(req *Request, id flow.ID, tasks []Task) error {
-	if req.Once.Key == "" {
-		return nil
-	}
-	return keyTable(cr).rememberKey(req.Tenant, &req.Once,
-		&storedKey{Corr: req.CorrelationID, Execution: id, Tasks: taskRefs(tasks)})
-}
-
-// replayCreation is the first answer to a creation.
-func (cr creator) replayCreation(req *Request, known *storedKey) (Answer, error) {
+func (b *batch) replayCreation(req *Request, known *storedKey) (Answer, error) {
 	ans := Answer{
 		Replay: true, Execution: known.Execution, Command: req.Command.Name(),
 		CorrelationID: known.Corr, Key: req.Once.Key, Changed: true,
@@ -108,7 +97,7 @@ func (cr creator) replayCreation(req *Request, known *storedKey) (Answer, error)
 	if req.Claim == nil {
 		return ans, nil
 	}
-	tasks, err := claimServer(cr).tasks(req.Tenant, known.Tasks)
+	tasks, err := b.tasks(req.Tenant, known.Tasks)
 	ans.Tasks = some(tasks)
 	return ans, err
 }
@@ -121,7 +110,6 @@ func some(tasks []Task) []Task {
 	return tasks
 }
 
-// planOf gives an entry its plan.
 func (b *batch) planOf(ent *entry) error {
 	if ent.plan != nil {
 		return nil
@@ -131,9 +119,8 @@ func (b *batch) planOf(ent *entry) error {
 	return err
 }
 
-// plan is a compiled version of a graph, the newest with version 0.
-// It reads through the commit's own transaction: to wait for another connection
-// here would be to hold up everybody.
+// plan is a compiled version of a graph, the newest with version 0. It reads through the commit's
+// own transaction: to wait for another connection would hold up everybody.
 func (b *batch) plan(tenant, id string, version int) (*flow.Plan, error) {
 	e := b.e
 	key := planKey{tenant, id, version}

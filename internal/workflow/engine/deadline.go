@@ -22,11 +22,9 @@ type deadlines struct {
 	complained time.Time         // when it was last logged that deadlines cannot be read
 }
 
-// complainEvery is how often a store that is away is logged.
 const complainEvery = 30 * time.Second
 
-// heads lists executions that may have a deadline by now. DueAt is a lower bound: whether anything is due is for their
-// states to say.
+// heads lists executions that may have a deadline by now: DueAt is a lower bound.
 func (d *deadlines) heads(ctx context.Context) []Head {
 	if d.e.shard.none() {
 		d.next = 0 // others look
@@ -76,9 +74,8 @@ const (
 	deepEvery = 100 * time.Millisecond
 )
 
-// later lists more executions that may have a deadline, at most every deepEvery, when there are many: the earliest may
-// all be of one tenant, which does not come to their end. Each time it goes on where it was, or after one of them, and
-// begins anew at the end.
+// later lists more executions that may have a deadline, at most every deepEvery: the earliest may all be of one tenant.
+// Each time it goes on where it was, or after last, and begins anew at the end.
 func (d *deadlines) later(ctx context.Context, here flow.Time, last Head) []Head {
 	if since := d.e.clock.Now().Sub(d.deep); since >= 0 && since < deepEvery {
 		return nil
@@ -119,7 +116,6 @@ func (d *deadlines) inTurn(heads []Head) []Head {
 	return heads
 }
 
-// noteTurn notes that it was a tenant's turn.
 func (d *deadlines) noteTurn(tenant string) {
 	if len(d.served) >= maxCostly {
 		d.served = nil
@@ -131,8 +127,7 @@ func (d *deadlines) noteTurn(tenant string) {
 	d.served[tenant] = d.turns
 }
 
-// expire fires the deadlines of one execution that have come, and notes when to
-// look again.
+// expire fires the deadlines of one execution that have come.
 func (b *batch) expire(h Head) error {
 	ent, err := b.entry(h.Tenant, h.ID)
 	if unusable(err) {
@@ -168,9 +163,8 @@ func (b *batch) expire(h Head) error {
 	return nil
 }
 
-// pause is the backoff of an execution whose deadlines could not be handled, since its log is damaged, its row is
-// locked, or what they lead to cannot be written. Otherwise it would fail the commits of others twice a second for
-// ever.
+// pause is the backoff of an execution whose deadlines could not be handled. Otherwise it would fail the commits of
+// others twice a second for ever.
 type pause struct {
 	until flow.Time
 	took  time.Duration
@@ -181,7 +175,6 @@ const (
 	maxIll   = 10_000 // executions that are backed off; with more, all are tried again
 )
 
-// backOff backs an execution off, longer each time.
 func (d *deadlines) backOff(id flow.ID) {
 	took := min(max(2*d.ill[id].took, maxIdle), maxPause)
 	if len(d.ill) >= maxIll {
@@ -223,7 +216,6 @@ func (d *deadlines) lookAt(at flow.Time) bool {
 	return true
 }
 
-// untilNext is how long the loop may sleep.
 func (d *deadlines) untilNext() time.Duration {
 	if d.next == 0 {
 		return maxIdle

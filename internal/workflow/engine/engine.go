@@ -75,8 +75,8 @@ func newEngine(reads *Reads, cfg Config, shard Shard) *Engine {
 	return e
 }
 
-// now is the time by the store's clock, as far as this process knows it. It serves
-// to look for deadlines; what is due is for the commit's own time to say.
+// now is the store's clock as far as this process knows it, to look for deadlines; what is due is
+// for the commit's own time to say.
 func (e *Engine) now() flow.Time { return flow.At(e.clock.Now()).Add(e.skew) }
 
 // newID makes a UUIDv7.
@@ -114,8 +114,7 @@ var errGone = &fault.Error{
 	Message: "the answer did not come in time; repeat with the same key to learn the outcome",
 }
 
-// errInJob refuses a caller that would wait for itself: the engine commits through
-// the loop that the caller's job holds up.
+// errInJob refuses a caller whose job holds up the loop that the engine commits through.
 var errInJob = fault.Wrap("engine", errors.New("a job cannot wait for the engine; its SQL and commands are a unit"))
 
 func failAll(n int, err error) []Result {
@@ -159,18 +158,13 @@ func (e *Engine) offer(reqs []Request, done func([]Result)) {
 			cancels++
 		}
 	}
-	if cancels == len(reqs) {
-		if err := e.q.putCancels(c); err != nil {
-			done(failAll(len(reqs), err))
-		}
-		return
-	}
-	err := e.q.put(c)
+	c.cancels = cancels == len(reqs)
+	err := e.q.put(item{call: c})
 	if err == nil {
 		return
 	}
 	results := failAll(len(reqs), err)
-	if cancels == 0 || err == errClosed {
+	if cancels == 0 || c.cancels || err == errClosed {
 		done(results)
 		return
 	}
@@ -180,7 +174,7 @@ func (e *Engine) offer(reqs []Request, done func([]Result)) {
 // offerCancels offers the cancels among requests that were refused for lack of room.
 func (e *Engine) offerCancels(reqs []Request, results []Result, done func([]Result)) {
 	var places []int
-	c := &call{}
+	c := &call{cancels: true}
 	for i := range reqs {
 		if isCancel(&reqs[i]) {
 			places = append(places, i)
@@ -194,7 +188,7 @@ func (e *Engine) offerCancels(reqs []Request, results []Result, done func([]Resu
 		}
 		done(results)
 	}
-	if err := e.q.putCancels(c); err != nil {
+	if err := e.q.put(item{call: c}); err != nil {
 		done(results)
 	}
 }
@@ -244,13 +238,13 @@ func (e *Engine) offerUnit(unit Unit, done func([]Result, error)) {
 	unit.Commands = accepted(unit.Commands)
 	u := &unitCall{unit: unit}
 	u.done = func() { done(u.results, u.err) }
-	if err := e.q.putUnit(u); err != nil {
+	if err := e.q.put(item{unit: u}); err != nil {
 		done(nil, err)
 	}
 }
 
-// help does one step if the baton is free, so that at light load a command is decided and made durable without a
-// context switch. Whoever has the baton looks again after letting it go, so what is in the queue is always seen.
+// help does one step if the baton is free: at light load a command needs no context switch. Whoever has the baton looks
+// again after letting it go, so what is in the queue is always seen.
 func (e *Engine) help(ctx context.Context) {
 	if !e.cfg.Exclusive { // a database elsewhere may take longer than the caller has
 		e.q.wake()
@@ -305,8 +299,7 @@ func (e *Engine) steps(ctx context.Context) time.Duration {
 	return e.deadlines.untilNext()
 }
 
-// Drain answers the claims that wait, and lets none wait from now on. Commands are still accepted: workers that got
-// tasks can finish them.
+// Drain answers the claims that wait, and lets none wait from now on. Workers can still finish their tasks.
 func (e *Engine) Drain() {
 	e.draining.Store(true)
 	e.q.wake()

@@ -12,8 +12,7 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// entry is one execution as the engine holds it: its state, and what the log
-// holds beside the state (keys, late results). It is rebuilt from the log alone.
+// entry is one execution as the engine holds it, rebuilt from the log alone.
 type entry struct {
 	tenant   string
 	num      int64
@@ -34,12 +33,10 @@ type entry struct {
 	next *entry
 }
 
-// newEntry is an execution that a commit is creating.
 func newEntry(tenant string, num int64, plan *flow.Plan) *entry {
 	return &entry{tenant: tenant, num: num, plan: plan}
 }
 
-// rebuild makes an entry from its history.
 func rebuild(h *History) (*entry, error) {
 	e := &entry{tenant: h.Head.Tenant, num: h.Head.Num, head: h.Head, over: h.Head.Status.Terminal()}
 	for i := range h.Rows {
@@ -81,7 +78,6 @@ func (e *entry) add(execution flow.ID, row *LogRow) error {
 	return nil
 }
 
-// remember keeps what a record holds besides its events.
 func (e *entry) remember(r *record) {
 	if r.Once.Key != "" && r.Once.Hash != (wire.Once{}).Hash { // that of a creation has no hash
 		e.keys.add(keyHash(r.Command, r.Node, r.Once.Key), e.commitNo, r.At)

@@ -4,7 +4,7 @@ import "renga.dev/renga/internal/platform/fault"
 
 // flush writes what has gathered. A commit may flush more than once.
 func (b *batch) flush() error {
-	out := Batch{Keys: b.keys, Taken: b.deleted}
+	out := Batch{Keys: b.keys.rows, Taken: b.deleted}
 	out.Log, out.Publications = make([]LogRow, 0, len(b.open)), make([]Publication, 0, len(b.open))
 	for _, ent := range b.open {
 		if err := b.close(ent, &out); err != nil {
@@ -17,14 +17,13 @@ func (b *batch) flush() error {
 			t.written = true
 		}
 	}
-	for i := range b.keys {
-		delete(b.seen, b.keys[i].KeyRef)
+	for i := range b.keys.rows {
+		delete(b.keys.seen, b.keys.rows[i].KeyRef)
 	}
-	b.open, b.keys, b.keyAt, b.deleted = nil, nil, nil, nil
+	b.open, b.keys.rows, b.keys.at, b.deleted = nil, nil, nil, nil
 	return fault.Wrap("engine.write", b.tx.Write(b.ctx, &out))
 }
 
-// close finishes the open row of an entry.
 func (b *batch) close(ent *entry, out *Batch) error {
 	open := ent.open
 	ent.open = nil
@@ -73,7 +72,6 @@ func (b *batch) closeRow(ent *entry, open *openRow, out *Batch) error {
 	return nil
 }
 
-// head is the row of an execution after this commit.
 func (b *batch) head(ent *entry, open *openRow) Head {
 	s := &ent.state
 	h := Head{

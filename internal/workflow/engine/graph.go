@@ -8,19 +8,16 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// planKey names a compiled graph; version 0 is the newest, kept only when no
-// other process can register one.
+// planKey names a compiled graph; version 0, the newest, only when no other process can register one.
 type planKey struct {
 	tenant, id string
 	version    int
 }
 
-// maxPlanNodes is what the compiled graphs in memory may weigh together, in nodes of half a
-// KiB each.
+// maxPlanNodes is what the compiled graphs in memory may weigh, in nodes of half a KiB each.
 const maxPlanNodes = 200_000
 
-// plans holds compiled graphs. A graph version never changes, so any may be
-// forgotten at any time.
+// plans caches compiled graphs. A version never changes.
 type plans struct {
 	mu    sync.RWMutex
 	byKey map[planKey]*flow.Plan
@@ -62,8 +59,7 @@ func (p *plans) set(key planKey, plan *flow.Plan) {
 	}
 }
 
-// PutGraph registers a graph. Content that differs from the newest version
-// becomes a new one; created says whether it did.
+// PutGraph registers a graph; created says whether its content became a new version.
 func (r *Reads) PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (row GraphRow, created bool, err error) {
 	plan, body, err := g.Prepare(id, 1)
 	if err == nil {
@@ -99,7 +95,6 @@ func (p *plans) now() int {
 	return p.age
 }
 
-// clear drops all.
 func (p *plans) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

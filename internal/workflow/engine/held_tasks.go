@@ -27,9 +27,8 @@ type LostTask struct {
 	Status flow.NodeStatus // of the node, when it was found
 }
 
-// Lost gives those of the tasks that their attempts do not hold, in order. Workers
-// ask again and again about much the same tasks, and mostly nothing has happened
-// to them: an execution is read only when it has moved since it was asked about.
+// Lost gives those of the tasks that their attempts do not hold, in order. Workers ask again and
+// again about the same tasks: an execution is read only when it has moved since.
 func (r *Reads) Lost(ctx context.Context, tenant string, tasks []TaskRef) ([]LostTask, error) {
 	commits, err := r.newest(ctx, tasks)
 	if err != nil {
@@ -57,8 +56,8 @@ func (r *Reads) Lost(ctx context.Context, tenant string, tasks []TaskRef) ([]Los
 	return lost, nil
 }
 
-// newest are the commit numbers of the executions of tasks. They are asked for
-// before the states are read, so a state is never older than its number.
+// newest are the commit numbers of the executions. They are read before the states, so a state is
+// never older than its number.
 func (r *Reads) newest(ctx context.Context, tasks []TaskRef) (map[flow.ID]int64, error) {
 	commits := make(map[flow.ID]int64, len(tasks))
 	ids := make([]flow.ID, 0, len(tasks))
@@ -129,8 +128,7 @@ type heldAt struct {
 	tasks  []TaskRef
 }
 
-// has reports whether a task is known to be held as of a commit. Number 0 is that
-// of no execution, of which nothing is known.
+// has reports whether a task is known to be held as of a commit; 0 is that of no execution.
 func (h *heldTasks) has(key heldKey, commit int64, t TaskRef) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,8 +136,8 @@ func (h *heldTasks) has(key heldKey, commit int64, t TaskRef) bool {
 	return known && commit > 0 && at.commit == commit && slices.Contains(at.tasks, t)
 }
 
-// note remembers the tasks that are held in a state which is not older than a
-// commit. Should it be newer, the number will not be met again.
+// note remembers the tasks that are held in a state that is not older than a commit. Should it be
+// newer, the number will not be met again.
 func (h *heldTasks) note(key heldKey, commit int64, s *flow.State) {
 	var tasks []TaskRef
 	for _, n := range s.Nodes {

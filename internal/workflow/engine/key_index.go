@@ -53,8 +53,7 @@ func (k *keyIndex) reindex() {
 	}
 }
 
-// rows are the commit numbers that may remember the key, newest first. Nearly
-// always none or one.
+// rows are the commit numbers that may remember the key, newest first.
 func (k *keyIndex) rows(hash uint64) []int64 {
 	last := len(k.all) - 1
 	if k.index != nil {
@@ -73,8 +72,7 @@ func (k *keyIndex) rows(hash uint64) []int64 {
 	return rows
 }
 
-// dropBefore drops keys that were used before an instant. A key's second is known, not its millisecond: one of the same
-// second stays.
+// dropBefore drops keys that were used before the second of an instant.
 func (k *keyIndex) dropBefore(at flow.Time) {
 	kept := k.all[:0]
 	for _, key := range k.all {

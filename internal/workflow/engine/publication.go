@@ -28,8 +28,8 @@ func (n *Publication) Events(yield func(*flow.Event) bool) {
 	}
 }
 
-// PublishedByDefault reports whether events of a type are published unless the tenant asks for less: the lifecycle of
-// an execution as a whole, and that it waits for somebody.
+// PublishedByDefault reports whether events of a type are published unless the tenant asks for less: the life cycle of
+// an execution, and that it waits for somebody.
 func PublishedByDefault(t flow.Type) bool {
 	return t <= flow.ExecutionFailedType || t == flow.NodeWaitingType
 }
@@ -49,7 +49,6 @@ func (p PublishPolicy) Wants(t flow.Type) bool {
 	return p == PublishAll || p == PublishMain && PublishedByDefault(t)
 }
 
-// notePublication notes the events of a row that is about to be written.
 func (b *batch) notePublication(ent *entry, open *openRow, out *Batch) {
 	n := Publication{Row: len(out.Log) - 1, Tenant: ent.tenant, Execution: ent.state.Execution, records: open.records}
 	for ev := range n.Events {
@@ -61,8 +60,8 @@ func (b *batch) notePublication(ent *entry, open *openRow, out *Batch) {
 	out.Publications = append(out.Publications, n)
 }
 
-// EventsOf reads the wanted events of a log row, in order. The payloads of the others are not decoded. first is the
-// event that the row begins with, without its payload unless that is wanted.
+// EventsOf reads the wanted events of a log row, in order. first is the event that the row begins with, without its
+// payload unless that is wanted.
 func EventsOf(
 	execution flow.ID, row *LogRow, want func(flow.Type) bool,
 ) (first flow.Event, events []flow.Event, err error) {

@@ -20,10 +20,8 @@ type call struct {
 	done    func()
 }
 
-// left is how many requests are not decided yet.
 func (c *call) left() int { return len(c.reqs) - c.decided }
 
-// tenant is whose requests they are.
 func (c *call) tenant() string { return c.reqs[0].Tenant }
 
 // unitCall is a unit on its way through the loop.
@@ -43,27 +41,21 @@ func (u *unitCall) tenant() string {
 	return u.unit.Commands[0].Tenant
 }
 
-func (u *unitCall) count() int { return 1 + len(u.unit.Commands) }
-
 // work is what one commit gets from the queue.
 type work struct {
-	calls  []*call // those of cancels first
-	units  []*unitCall
-	claims []*claim
-	woken  map[queueKey]int
-	due    []Head // executions with a deadline that may have come
-	alone  bool   // a part of a commit that failed
-	late   struct {
-		calls []*call
-		units []*unitCall
-	} // that waited too long
+	calls   []*call // those of cancels first
+	units   []*unitCall
+	claims  []*claim
+	woken   map[queueKey]int
+	due     []Head           // executions with a deadline that may have come
+	late    []item           // that waited too long
+	alone   bool             // a part of a commit that failed
 	charged map[string]int64 // to tenants, until it is known what it cost
 	limit   int64            // who has cost more than this is not in it
 }
 
 func (w *work) empty() bool {
-	return len(w.calls) == 0 && len(w.units) == 0 && len(w.claims) == 0 && len(w.due) == 0 && len(w.late.calls) == 0 &&
-		len(w.late.units) == 0
+	return len(w.calls)+len(w.units)+len(w.claims)+len(w.due)+len(w.late) == 0
 }
 
 // The kinds of what waits in the queue.
@@ -93,19 +85,35 @@ func (i item) place() (tenant string, kind int) {
 	return i.call.tenant(), ofCalls
 }
 
+// count is how many requests a call or a unit still has.
+func (i item) count() int {
+	if i.unit != nil {
+		return 1 + len(i.unit.unit.Commands)
+	}
+	return i.call.left()
+}
+
+// since is since when a call or a unit waits.
+func (i item) since() *time.Time {
+	if i.unit != nil {
+		return &i.unit.since
+	}
+	return &i.call.since
+}
+
 // queue is where callers hand requests to the loop. Tenants take turns, by what they cost. Of those whose turn it is
 // cancels come first; they have room of their own.
 type queue struct {
-	clock     Clock
-	mu        sync.Mutex
-	line      fair.Line[item]
-	canceling map[string]int   // requests of cancels of each tenant
-	waiting   int              // other requests
-	of        map[string]int   // of them of each tenant
-	woken     map[queueKey]int // tasks that other processes made ready, or may have
-	due       map[flow.ID]Head // executions that other engines handed over
-	closed    bool
-	wakeup    chan struct{} // holds one token when there is something in the queue
+	clock   Clock
+	mu      sync.Mutex
+	line    fair.Line[item]
+	waiting int // requests, without cancels
+	// of are those of each tenant, and of them the cancels apart, by kind.
+	of     [ofClaims]map[string]int
+	woken  map[queueKey]int // tasks that other processes made ready, or may have
+	due    map[flow.ID]Head // executions that other engines handed over
+	closed bool
+	wakeup chan struct{} // holds one token when there is something in the queue
 }
 
 var (
@@ -137,114 +145,82 @@ var (
 	}
 )
 
-// full says why n more cannot be accepted, nil when they can.
-func (q *queue) full(n, waiting, limit int) error {
-	switch {
-	case q.closed:
+// refuse says why an item cannot be accepted, nil when it can. A tenant has its part of the queue,
+// so that others find room; cancels have room of their own.
+func (q *queue) refuse(it item) error {
+	tenant, kind := it.place()
+	if q.closed {
 		return errClosed
-	case waiting+n > limit:
+	}
+	if kind == ofClaims {
+		return nil
+	}
+	n, own := it.count(), q.of[kind][tenant]
+	switch {
+	case kind == ofCancels && own > 0 && own+n > MaxCancelQueue:
+		return errCancels
+	case kind == ofCalls && own > 0 && own+n > MaxTenantQueue:
+		return errCrowded
+	case kind == ofCalls && q.waiting+n > MaxQueue:
 		return errBusy
 	}
 	return nil
 }
 
-// crowded refuses a tenant that has its part of the queue, so that others find room.
-func (q *queue) crowded(tenant string, n int) error {
-	if q.of[tenant] > 0 && q.of[tenant]+n > MaxTenantQueue {
-		return errCrowded
+// note counts the requests of an item in (1) or out (-1).
+func (q *queue) note(it item, sign int) {
+	tenant, kind := it.place()
+	if kind == ofClaims {
+		return
 	}
-	return q.full(n, q.waiting, MaxQueue)
-}
-
-// note counts other requests than cancels in or out.
-func (q *queue) note(tenant string, n int) {
-	if q.of == nil {
-		q.of = map[string]int{}
+	n := sign * it.count()
+	if kind == ofCalls {
+		q.waiting += n
 	}
-	q.waiting += n
-	if q.of[tenant] += n; q.of[tenant] == 0 {
-		delete(q.of, tenant)
+	if q.of[kind] == nil {
+		q.of[kind] = map[string]int{}
 	}
-}
-
-// noteCancels counts cancels in or out.
-func (q *queue) noteCancels(tenant string, n int) {
-	if q.canceling == nil {
-		q.canceling = map[string]int{}
-	}
-	if q.canceling[tenant] += n; q.canceling[tenant] == 0 {
-		delete(q.canceling, tenant)
+	if q.of[kind][tenant] += n; q.of[kind][tenant] == 0 {
+		delete(q.of[kind], tenant)
 	}
 }
 
-// What put… adds is seen by the holder of the engine's baton, or wake must follow.
-
-func (q *queue) putCancels(c *call) error {
+// put adds an item. It is seen by the holder of the engine's baton, or wake must follow.
+func (q *queue) put(it item) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if waiting := q.canceling[c.tenant()]; waiting > 0 && waiting+c.left() > MaxCancelQueue {
-		return errCancels
-	}
-	if q.closed {
-		return errClosed
-	}
-	q.noteCancels(c.tenant(), c.left())
-	c.cancels = true
-	q.line.Put(c.tenant(), ofCancels, item{call: c})
-	return nil
-}
-
-func (q *queue) put(c *call) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if err := q.crowded(c.tenant(), c.left()); err != nil {
+	if err := q.refuse(it); err != nil {
 		return err
 	}
-	if c.since.IsZero() {
-		c.since = q.clock.Now()
+	tenant, kind := it.place()
+	if kind == ofCalls && it.since().IsZero() {
+		*it.since() = q.clock.Now()
 	}
-	q.note(c.tenant(), c.left())
-	q.line.Put(c.tenant(), ofCalls, item{call: c})
+	q.note(it, 1)
+	q.line.Put(tenant, kind, it)
 	return nil
 }
 
-func (q *queue) putUnit(u *unitCall) error {
+// putBack returns what was not served; it goes before what came since.
+func (q *queue) putBack(left []item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.crowded(u.tenant(), u.count()); err != nil {
-		return err
-	}
-	if u.since.IsZero() {
-		u.since = q.clock.Now()
-	}
-	q.note(u.tenant(), u.count())
-	q.line.Put(u.tenant(), ofCalls, item{unit: u})
-	return nil
-}
-
-func (q *queue) putClaim(c *claim) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return errClosed
-	}
-	q.line.Put(c.req.Tenant, ofClaims, item{claim: c})
-	return nil
-}
-
-// putBack returns claims that were not served; they go before those that came since.
-func (q *queue) putBack(claims []*claim) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	left := make([]item, len(claims))
-	for i, c := range claims {
-		left[i].claim = c
+	for _, it := range left {
+		q.note(it, 1)
 	}
 	q.line.PutBack(left, item.place)
 	q.wake()
 }
 
-// wakeClaims says that other processes may have made n tasks of a queue ready.
+// itemsOf are the items of claims.
+func itemsOf(claims []*claim) []item {
+	items := make([]item, len(claims))
+	for i, c := range claims {
+		items[i].claim = c
+	}
+	return items
+}
+
 func (q *queue) wakeClaims(key queueKey, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -264,9 +240,8 @@ func (q *queue) wake() {
 	}
 }
 
-// next gives the next batch: what fits of the cancels into its first half, what fits of the other commands, and the
-// claims, of the tenants who have cost least. A tenant that cost much lately is in no batch that others wait for, until
-// they have cost as much.
+// next gives the next batch: what fits of the cancels into its first half, of the other commands, and the claims, of
+// the tenants who have cost least. A tenant that cost much lately is in no batch that others wait for.
 func (q *queue) next() work {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -281,8 +256,8 @@ func (q *queue) next() work {
 		if !ok {
 			break
 		}
-		n += it.call.left()
-		q.noteCancels(it.call.tenant(), -it.call.left())
+		n += it.count()
+		q.note(it, -1)
 		w.calls = append(w.calls, it.call)
 	}
 	for n < MaxBatch || len(w.calls) == 0 && len(w.units) == 0 {
@@ -306,25 +281,19 @@ func (q *queue) next() work {
 // nextOne adds a call or a unit to a batch and gives how many requests that are. One that has
 // waited for longer than its caller did is not decided.
 func (q *queue) nextOne(w *work, it item, now time.Time) int {
-	if u := it.unit; u != nil {
-		q.note(u.tenant(), -u.count())
-		if now.Sub(u.since) > maxQueued {
-			w.late.units = append(w.late.units, u)
-			return 0
-		}
-		q.charge(w, u.tenant(), u.count())
-		w.units = append(w.units, u)
-		return u.count()
-	}
-	c := it.call
-	q.note(c.tenant(), -c.left())
-	if now.Sub(c.since) > maxQueued {
-		w.late.calls = append(w.late.calls, c)
+	q.note(it, -1)
+	if now.Sub(*it.since()) > maxQueued {
+		w.late = append(w.late, it)
 		return 0
 	}
-	q.charge(w, c.tenant(), c.left())
-	w.calls = append(w.calls, c)
-	return c.left()
+	tenant, _ := it.place()
+	q.charge(w, tenant, it.count())
+	if it.unit != nil {
+		w.units = append(w.units, it.unit)
+	} else {
+		w.calls = append(w.calls, it.call)
+	}
+	return it.count()
 }
 
 // rest is what remains of s after its first n, nil when that is nothing, so that
@@ -336,7 +305,6 @@ func rest[T any](s []T, n int) []T {
 	return s[n:]
 }
 
-// close refuses everything from now on.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -344,7 +312,6 @@ func (q *queue) close() {
 	q.wake()
 }
 
-// any reports whether something waits.
 func (q *queue) any() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,9 +9,8 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// Reads answers what changes no execution. It goes to the store, never to the cache:
-// it sees what is committed, so nothing is shown that is not durable, and nothing
-// older than what any process has answered.
+// Reads answers what changes no execution. It goes to the store, never to the cache: what it shows is
+// durable, and not older than what any process has answered.
 type Reads struct {
 	store Store
 	clock Clock

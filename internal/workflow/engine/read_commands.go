@@ -73,7 +73,6 @@ func (r *Reads) Commands(ctx context.Context, q CommandQuery) ([]Decided, int, e
 	return page.found, page.total, nil
 }
 
-// commandPage collects the commands that a query wants from rows in their order.
 type commandPage struct {
 	query CommandQuery
 	found []Decided

@@ -51,8 +51,7 @@ type taskRef struct {
 	LeaseUntil flow.Time `json:"l,omitzero"`
 }
 
-// append writes a taskRef of the record's own execution, as its tags say: this is
-// written with nearly every task.
+// append writes a taskRef of the record's own execution, as its tags say but faster.
 func (t *taskRef) append(dst []byte) ([]byte, error) {
 	dst, err := jsontext.AppendQuote(append(dst, `{"n":`...), t.Node)
 	dst = strconv.AppendInt(append(dst, `,"a":`...), int64(t.Attempt), 10)
@@ -175,8 +174,8 @@ func appendActor(dst []byte, a flow.Actor) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// appendEvents writes the events of one decision: each is [type, payload], with
-// the actor behind it where that is not the record's (first) or the system (later).
+// appendEvents writes the events of one decision, each as [type, payload], and the actor where it is
+// not the record's (first) or the system (later).
 func appendEvents(dst []byte, events []flow.Event) ([]byte, error) {
 	if len(events) == 0 {
 		return dst, nil
@@ -218,8 +217,7 @@ func appendJSON(dst []byte, v any) ([]byte, error) {
 	return append(dst, b...), err
 }
 
-// parseRow reads the records of a log row and checks that its events are those
-// that the row says it holds.
+// parseRow reads the records of a log row and checks that it has the events that it says.
 func parseRow(execution flow.ID, row *LogRow) ([]record, error) {
 	var stored []storedRecord
 	if err := json.Unmarshal(row.Body, &stored, flow.Stored); err != nil {
@@ -266,8 +264,7 @@ func (s *storedRecord) expand(execution flow.ID, seq uint64) (record, error) {
 	return r, err
 }
 
-// events reads the events of a record, the first of which has the place seq. With
-// want, those of other types have no payload.
+// events reads the events of a record, from seq on. With want, those of other types have no payload.
 func (s *storedRecord) events(
 	r *record, execution flow.ID, seq uint64, want func(flow.Type) bool,
 ) ([]flow.Event, error) {

@@ -8,8 +8,7 @@ import (
 // CodeQueueReserved is the code of a refusal because a queue is the server's own.
 const CodeQueueReserved = "QUEUE_RESERVED"
 
-// checkQueues refuses to claim what is the server's own work: whoever holds it keeps it
-// from being done.
+// checkQueues refuses claims on the server's own work.
 func (e *Engine) checkQueues(queues []string) error {
 	for _, queue := range queues {
 		if e.cfg.Reserved != nil && e.cfg.Reserved(queue) {
@@ -21,8 +20,7 @@ func (e *Engine) checkQueues(queues []string) error {
 	return nil
 }
 
-// checkWork refuses what a user sends in the place of a worker to a task of the server's
-// own. A cancel is nobody's work, and wins here too.
+// checkWork refuses what a user sends as a worker to a task of the server's own. A cancel wins here too.
 func (b *batch) checkWork(ent *entry, req *Request) error {
 	if b.e.cfg.Reserved == nil || req.Actor.Kind != flow.KindUser {
 		return nil

@@ -8,25 +8,32 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// claimServer serves the claims of a batch: it starts ready tasks for them.
-type claimServer struct{ *batch }
+// claimServer serves the claims of a commit: it starts ready tasks for them.
+type claimServer struct {
+	b         *batch
+	served    []*claim // answered when the commit is durable
+	waiting   []*claim // to wait for tasks when the commit is durable
+	left      []*claim // for the next commit, since this one is full
+	postponed bool     // they wait for the next commit, since this one took long before them
+	started   int      // tasks that they got
+	weight    int      // bytes of their data
+}
 
-// serve gives ready tasks to those who want them, until the commit is full: what
-// became ready just now to those who wait, in their order, then what is left to the
-// new claims.
-func (s claimServer) serve(w *work) error {
+// serve gives what became ready just now to those who wait, in their order, then what is left to
+// the new claims, until the commit is full.
+func (s *claimServer) serve(w *work) error {
 	if !w.alone {
 		if err := s.offer(); err != nil {
 			return err
 		}
 	}
-	if s.postponed = s.spent() > 2*MaxSlice && !s.e.postponed && !w.alone; s.postponed {
+	if s.postponed = s.b.spent() > 2*MaxSlice && !s.b.e.postponed && !w.alone; s.postponed {
 		s.left = w.claims
 		return nil
 	}
-	began := s.spent()
+	began := s.b.spent()
 	for i, c := range w.claims {
-		if s.full() || i > 0 && s.spent()-began >= MaxSlice && !w.alone {
+		if s.full() || i > 0 && s.b.spent()-began >= MaxSlice && !w.alone {
 			s.left = w.claims[i:]
 			break
 		}
@@ -34,7 +41,7 @@ func (s claimServer) serve(w *work) error {
 			continue // withdrawn
 		}
 		s.served = append(s.served, c)
-		_ = s.pay(c.req.Tenant, func() error { c.err = s.claim(c); return nil })
+		_ = s.b.pay(c.req.Tenant, func() error { c.err = s.claim(c); return nil })
 		if abortsCommit(c.err) {
 			return c.err
 		}
@@ -44,15 +51,15 @@ func (s claimServer) serve(w *work) error {
 
 // full reports whether the claims of this commit have started enough. The last one
 // may have its tasks all the same, unless they are heavy.
-func (b *batch) full() bool { return b.started >= MaxBatch || b.heavy() }
+func (s *claimServer) full() bool { return s.started >= MaxBatch || s.heavy() }
 
-func (b *batch) heavy() bool { return b.weight >= MaxClaimData }
+func (s *claimServer) heavy() bool { return s.weight >= MaxClaimData }
 
 // offer starts tasks that became ready in this commit for claims that wait.
-func (s claimServer) offer() error {
+func (s *claimServer) offer() error {
 	var got []*claim
-	for i := 0; i < len(s.ready) && !s.full(); i++ {
-		t := s.ready[i]
+	for i := 0; i < len(s.b.ready) && !s.full(); i++ {
+		t := s.b.ready[i]
 		if t.ent == nil {
 			continue
 		}
@@ -76,15 +83,15 @@ func (s claimServer) offer() error {
 	return nil
 }
 
-// waiter finds the first claim that waits in a queue and has room; first says that this commit has not given it
-// anything yet. A claim stays in the queue until it is answered, in case the commit fails.
-func (s claimServer) waiter(key queueKey, got []*claim) (c *claim, first bool) {
+// waiter finds the first claim that waits in a queue and has room; first says that it has nothing from this commit yet.
+// A claim stays in the queue until it is answered, in case the commit fails.
+func (s *claimServer) waiter(key queueKey, got []*claim) (c *claim, first bool) {
 	for _, c := range got {
 		if c.req.Tenant == key.tenant && len(c.out.Tasks) < c.req.Max && c.wants(key.queue) {
 			return c, false
 		}
 	}
-	l := s.e.tasks.all[key]
+	l := s.b.e.tasks.all[key]
 	if l == nil {
 		return nil, false
 	}
@@ -103,15 +110,17 @@ func (c *claim) wants(queue string) bool { return slices.Contains(c.req.Queues, 
 
 // claim answers a new claim from what is remembered, from ready tasks, or lets
 // it wait.
-func (s claimServer) claim(c *claim) error {
-	known, err := keyTable(s).recallKey(c.req.Tenant, &c.req.Once)
+func (s *claimServer) claim(c *claim) error {
+	known, err := s.b.keys.recall(s.b.now, c.req.Tenant, &c.req.Once)
 	if err != nil {
 		return err
 	}
 	if known != nil {
-		return s.replayClaim(c, known)
+		c.out.Replay = true
+		c.out.Tasks, err = s.b.tasks(c.req.Tenant, known.Tasks)
+		return err
 	}
-	c.began, c.cold = s.spent(), false
+	c.began, c.cold = s.b.spent(), false
 	for _, q := range c.req.Queues {
 		if err := s.claimReady(c, q); err != nil {
 			return err
@@ -120,7 +129,7 @@ func (s claimServer) claim(c *claim) error {
 	switch {
 	case len(c.out.Tasks) > 0:
 		return s.rememberClaim(c)
-	case c.req.Wait > 0 && s.e.clock.Now().Before(c.until) && !s.e.draining.Load():
+	case c.req.Wait > 0 && s.b.e.clock.Now().Before(c.until) && !s.b.e.draining.Load():
 		s.served = s.served[:len(s.served)-1]
 		s.waiting = append(s.waiting, c)
 		c.asked.Store(true)
@@ -129,30 +138,6 @@ func (s claimServer) claim(c *claim) error {
 	return nil
 }
 
-func (s claimServer) replayClaim(c *claim, known *storedKey) error {
-	c.out.Replay = true
-	var err error
-	c.out.Tasks, err = s.tasks(c.req.Tenant, known.Tasks)
-	return err
-}
-
-// tasks are those that a key remembers.
-func (s claimServer) tasks(tenant string, refs []taskRef) (tasks []Task, err error) {
-	for _, ref := range refs {
-		ent, err := s.entry(tenant, ref.Execution)
-		if err != nil {
-			return nil, err
-		}
-		task, err := s.task(ent, ref)
-		if err != nil {
-			return nil, err
-		}
-		tasks = append(tasks, task)
-	}
-	return tasks, nil
-}
-
-// taskRefs are what a key remembers of tasks.
 func taskRefs(tasks []Task) (refs []taskRef) {
 	for i := range tasks {
 		t := &tasks[i]
@@ -162,11 +147,11 @@ func taskRefs(tasks []Task) (refs []taskRef) {
 }
 
 // claimReady starts tasks of a queue for a claim, oldest first.
-func (s claimServer) claimReady(c *claim, queue string) error {
+func (s *claimServer) claimReady(c *claim, queue string) error {
 	key := queueKey{c.req.Tenant, queue}
-	l := s.e.tasks.of(key)
+	l := s.b.e.tasks.of(key)
 	limit := MaxWindow
-	if !s.e.cfg.Exclusive {
+	if !s.b.e.cfg.Exclusive {
 		// Others make tasks ready too, and what is read is locked until the commit.
 		limit = c.req.Max - len(c.out.Tasks)
 		l.rows, l.more = nil, limit > 0
@@ -180,7 +165,7 @@ func (s claimServer) claimReady(c *claim, queue string) error {
 	var last ReadyRow
 	for s.hasRoom(c) {
 		for len(l.rows) == 0 && l.more {
-			rows, err := s.tx.Ready(s.ctx, key.tenant, key.queue, last, limit)
+			rows, err := s.b.tx.Ready(s.b.ctx, key.tenant, key.queue, last, limit)
 			if err != nil {
 				return fault.Wrap("engine.ready", err)
 			}
@@ -193,7 +178,7 @@ func (s claimServer) claimReady(c *claim, queue string) error {
 		if n == 0 {
 			break
 		}
-		if s.ahead() == 1 {
+		if s.b.ahead() == 1 {
 			n = ofOneExecution(l.rows[:n])
 		}
 		n, err := s.startRows(c, l.rows[:n])
@@ -202,8 +187,8 @@ func (s claimServer) claimReady(c *claim, queue string) error {
 		}
 		l.rows = rest(l.rows, n)
 	}
-	for i := 0; i < len(s.ready) && s.hasRoom(c); i++ {
-		t := s.ready[i]
+	for i := 0; i < len(s.b.ready) && s.hasRoom(c); i++ {
+		t := s.b.ready[i]
 		if t.ent != nil && t.row.Tenant == key.tenant && t.row.Queue == queue {
 			if err := s.startReady(c, t); err != nil {
 				return err
@@ -213,14 +198,12 @@ func (s claimServer) claimReady(c *claim, queue string) error {
 	return nil
 }
 
-// hasRoom reports whether a claim gets more tasks. What it has is enough once the commit has
-// no more time.
-func (s claimServer) hasRoom(c *claim) bool {
-	late := len(c.out.Tasks) > 0 && s.spent()-c.began >= MaxSlice
+// hasRoom reports whether a claim gets more tasks: not once the commit has no more time.
+func (s *claimServer) hasRoom(c *claim) bool {
+	late := len(c.out.Tasks) > 0 && s.b.spent()-c.began >= MaxSlice
 	return len(c.out.Tasks) < c.req.Max && !s.heavy() && !late
 }
 
-// ofOneExecution counts the tasks at the front that are of the same execution.
 func ofOneExecution(rows []ReadyRow) int {
 	n := 1
 	for n < len(rows) && rows[n].Execution == rows[0].Execution {
@@ -231,7 +214,7 @@ func ofOneExecution(rows []ReadyRow) int {
 
 // startReady starts a task that this commit made ready. Its entry is read again
 // when a unit was undone since.
-func (s claimServer) startReady(c *claim, t readyTask) error {
+func (s *claimServer) startReady(c *claim, t readyTask) error {
 	if t.ent.void {
 		_, err := s.startRows(c, []ReadyRow{t.row})
 		return err
@@ -239,13 +222,12 @@ func (s claimServer) startReady(c *claim, t readyTask) error {
 	return s.start(c, t.ent, t.row)
 }
 
-// notTaken leaves out rows that this commit has deleted already.
-func (s claimServer) notTaken(rows []ReadyRow) []ReadyRow {
-	if len(s.deleted) == 0 {
+func (s *claimServer) notTaken(rows []ReadyRow) []ReadyRow {
+	if len(s.b.deleted) == 0 {
 		return rows
 	}
-	gone := make(map[ReadyRow]bool, len(s.deleted))
-	for _, r := range s.deleted {
+	gone := make(map[ReadyRow]bool, len(s.b.deleted))
+	for _, r := range s.b.deleted {
 		gone[r] = true
 	}
 	kept := rows[:0]
@@ -257,10 +239,9 @@ func (s claimServer) notTaken(rows []ReadyRow) []ReadyRow {
 	return kept
 }
 
-// startRows starts tasks that were ready before this commit, until it is heavy, and
-// gives how many it looked at. A row without an execution is deleted; one whose
-// execution cannot be used stays, for the day that it can.
-func (s claimServer) startRows(c *claim, rows []ReadyRow) (int, error) {
+// startRows starts tasks that were ready before this commit, until it is heavy, and gives how many
+// it looked at. A row without an execution is deleted; one whose execution cannot be used stays.
+func (s *claimServer) startRows(c *claim, rows []ReadyRow) (int, error) {
 	var wants []Want
 	asked := map[int64]bool{} // tasks of one execution mostly follow each other
 	for _, r := range rows {
@@ -277,35 +258,33 @@ func (s claimServer) startRows(c *claim, rows []ReadyRow) (int, error) {
 		if s.heavy() {
 			return i, nil
 		}
-		ent := s.nums[r.Execution]
+		ent := s.b.nums[r.Execution]
 		switch {
 		case ent != nil:
 			if err := s.start(c, ent, r); err != nil {
 				return 0, err
 			}
 		case !slices.Contains(left, r.Execution):
-			s.deleted = append(s.deleted, r)
+			s.b.deleted = append(s.b.deleted, r)
 		}
 	}
 	return len(rows), nil
 }
 
-// byNum finds an entry that this commit may use by its number.
-func (s claimServer) byNum(num int64) *entry {
-	if ent := s.nums[num]; ent != nil {
+func (s *claimServer) byNum(num int64) *entry {
+	if ent := s.b.nums[num]; ent != nil {
 		return ent
 	}
-	if ent := s.e.cache.byNum[num]; ent != nil && s.e.cfg.Exclusive {
-		s.use(ent.state.Execution, ent)
+	if ent := s.b.e.cache.byNum[num]; ent != nil && s.b.e.cfg.Exclusive {
+		s.b.use(ent.state.Execution, ent)
 		return ent
 	}
 	return nil
 }
 
-// wantNum asks for the execution of a ready task.
-func (s claimServer) wantNum(r ReadyRow) Want {
+func (s *claimServer) wantNum(r ReadyRow) Want {
 	w := Want{Tenant: r.Tenant, Num: r.Execution}
-	if ent := s.e.cache.byNum[r.Execution]; ent != nil {
+	if ent := s.b.e.cache.byNum[r.Execution]; ent != nil {
 		w.ID, w.Known = ent.state.Execution, ent.commitNo
 	}
 	return w
@@ -313,17 +292,17 @@ func (s claimServer) wantNum(r ReadyRow) Want {
 
 // fetchNums makes entries available, in one read, and gives the numbers of those
 // that cannot be used.
-func (s claimServer) fetchNums(wants []Want) (left []int64, err error) {
+func (s *claimServer) fetchNums(wants []Want) (left []int64, err error) {
 	if len(wants) == 0 {
 		return nil, nil
 	}
-	histories, err := s.lock(wants)
+	histories, err := s.b.lock(wants)
 	if err != nil {
 		return nil, err
 	}
 	for i := range histories {
 		h := &histories[i]
-		if !h.Found || s.nums[h.Head.Num] != nil { // two tasks of one execution
+		if !h.Found || s.b.nums[h.Head.Num] != nil { // two tasks of one execution
 			continue
 		}
 		if h.Locked {
@@ -331,35 +310,35 @@ func (s claimServer) fetchNums(wants []Want) (left []int64, err error) {
 			continue
 		}
 		if h.Fresh {
-			s.fresh(h.Head.ID, h)
+			s.b.fresh(h.Head.ID, h)
 			continue
 		}
 		ent, err := rebuild(h)
 		if err != nil {
-			s.e.cfg.Log.ErrorContext(s.ctx, "a ready task is left out, its log is damaged", "error", err)
+			s.b.e.cfg.Log.ErrorContext(s.b.ctx, "a ready task is left out, its log is damaged", "error", err)
 			left = append(left, h.Head.Num)
 			continue
 		}
-		s.use(h.Head.ID, ent)
+		s.b.use(h.Head.ID, ent)
 	}
 	return left, nil
 }
 
 // start starts one ready task for a claim. A stale row is deleted.
-func (s claimServer) start(c *claim, ent *entry, row ReadyRow) error {
+func (s *claimServer) start(c *claim, ent *entry, row ReadyRow) error {
 	n, _ := ent.state.Find(row.Node)
 	if n == nil || n.Status != flow.NodeIsReady || n.Cause.At != row.At {
-		s.deleted = append(s.deleted, row)
+		s.b.deleted = append(s.b.deleted, row)
 		return nil
 	}
-	ans, err := s.decide(ent, &Request{
+	ans, err := s.b.decide(ent, &Request{
 		Tenant: ent.tenant, Execution: ent.state.Execution, CorrelationID: c.req.CorrelationID,
 		Command: flow.StartNode{Node: row.Node, Attempt: n.Attempt + 1, Worker: c.req.Worker, Lease: c.req.Lease},
 		Actor:   flow.Actor{Kind: flow.KindExternal, ID: c.req.Worker},
 	})
 	if g, ok := errors.AsType[coldGraph](err); ok { // it stays ready
 		key := queueKey{row.Tenant, row.Queue}
-		s.e.warmLater(g, key, func() { s.e.q.wakeClaims(key, MaxClaimers) })
+		s.b.e.warmLater(g, key, func() { s.b.e.q.wakeClaims(key, MaxClaimers) })
 		c.cold = true
 		return nil
 	}
@@ -370,7 +349,7 @@ func (s claimServer) start(c *claim, ent *entry, row ReadyRow) error {
 		return fault.Wrap("engine.claim", ans.Refused) // a READY task of an active execution can always start
 	}
 	n, _ = ent.state.Find(row.Node)
-	task, err := s.task(ent, taskRef{Node: row.Node, Attempt: n.Attempt, LeaseUntil: n.LeaseUntil})
+	task, err := s.b.task(ent, taskRef{Node: row.Node, Attempt: n.Attempt, LeaseUntil: n.LeaseUntil})
 	if err != nil {
 		return err
 	}
@@ -383,10 +362,10 @@ func (s claimServer) start(c *claim, ent *entry, row ReadyRow) error {
 	return nil
 }
 
-func (s claimServer) rememberClaim(c *claim) error {
+func (s *claimServer) rememberClaim(c *claim) error {
 	if c.req.Once.Key == "" {
 		return nil
 	}
-	return keyTable(s).rememberKey(c.req.Tenant, &c.req.Once,
+	return s.b.keys.remember(s.b.now, c.req.Tenant, &c.req.Once,
 		&storedKey{Corr: c.req.CorrelationID, Tasks: taskRefs(c.out.Tasks)})
 }

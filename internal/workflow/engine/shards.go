@@ -15,11 +15,10 @@ import (
 // MaxShards is how many engines one process runs.
 const MaxShards = 16
 
-// Shards is several engines over one store that other processes write to as well.
-// Each has its own loop, so that one decides while another waits for the database.
-// An execution belongs to one of them by its id, so commands on it meet in one
-// commit; a claim may start tasks of any. What tenants ask for that make others wait they
-// hand over to another engine, which has no executions.
+// Shards is several engines over one store that other processes write to as well. Each has its own
+// loop, so that one decides while another waits for the database. An execution belongs to one of
+// them by its id; a claim may start tasks of any. One more engine, without executions, does what
+// tenants ask for that make others wait.
 type Shards struct {
 	*Reads
 	all    []*Engine // those of executions, and the other one
@@ -67,7 +66,6 @@ func (e *Engine) newExecutionID(now flow.Time) flow.ID {
 	return id
 }
 
-// wakeOthers wakes all engines but one for tasks that became ready.
 func (s *Shards) wakeOthers(but int, tenant, queue string, n int) {
 	for i, e := range s.all {
 		if i != but {
@@ -103,16 +101,12 @@ func (s *Shards) Submit(ctx context.Context, reqs []Request) []Result {
 		return nil
 	}
 	places := make([][]int, len(s.all))
-	used := 0
 	for i := range reqs {
 		k := s.of(&reqs[i])
-		if places[k] == nil {
-			used++
-		}
 		places[k] = append(places[k], i)
-	}
-	if used == 1 {
-		return s.all[s.only(places)].Submit(ctx, reqs)
+		if len(places[k]) == len(reqs) { // all are of one
+			return s.all[k].Submit(ctx, reqs)
+		}
 	}
 	results := make([]Result, len(reqs))
 	var wg sync.WaitGroup
@@ -125,16 +119,6 @@ func (s *Shards) Submit(ctx context.Context, reqs []Request) []Result {
 	return results
 }
 
-func (s *Shards) only(places [][]int) int {
-	for k, mine := range places {
-		if mine != nil {
-			return k
-		}
-	}
-	return 0
-}
-
-// part submits the requests of one shard.
 func (s *Shards) part(ctx context.Context, e *Engine, reqs []Request, places []int, results []Result) {
 	mine := make([]Request, len(places))
 	for i, place := range places {
@@ -145,8 +129,7 @@ func (s *Shards) part(ctx context.Context, e *Engine, reqs []Request, places []i
 	}
 }
 
-// Do runs a unit: a caller's SQL and engine commands in one transaction. It may run
-// more than once before it counts.
+// Do runs a unit: a caller's SQL and engine commands in one transaction.
 func (s *Shards) Do(ctx context.Context, unit Unit) ([]Result, error) {
 	if len(unit.Commands) > 0 {
 		return s.all[s.of(&unit.Commands[0])].Do(ctx, unit)

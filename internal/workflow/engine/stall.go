@@ -8,9 +8,8 @@ import (
 // slow is how long a claim may wait for a task that is ready until the log says why.
 const slow = time.Second
 
-// noteLate counts a claim whose task was ready for longer than slow while the claim was open,
-// and says why: the commit itself took that long, the claim stood in the queue of the loop, or
-// it waited for tasks and nothing woke it.
+// noteLate counts a claim whose task was ready for longer than slow, and says why: the commit took
+// that long, the claim stood in the queue of the loop, or it waited and nothing woke it.
 func (e *Engine) noteLate(ctx context.Context, b *batch, c *claim) {
 	if len(c.out.Tasks) == 0 || c.ready == 0 { // replayed: they were given long ago
 		return

@@ -26,17 +26,20 @@ func (e *Engine) Step(ctx context.Context) bool {
 	if err := e.commit(ctx, &w); err != nil {
 		e.recover(ctx, &w, err)
 	}
+	w.done()
+	return true
+}
+
+func (w *work) done() {
 	for _, c := range w.calls {
 		c.done()
 	}
 	for _, u := range w.units {
 		u.done()
 	}
-	return true
 }
 
-// commit does one commit. When it fails nothing has changed, and the claims in w
-// are as they were.
+// commit does one commit. When it fails nothing has changed.
 func (e *Engine) commit(ctx context.Context, w *work) error {
 	var b *batch
 	err := e.store.Commit(ctx, func(ctx context.Context, tx Tx) error {
@@ -46,9 +49,10 @@ func (e *Engine) commit(ctx context.Context, w *work) error {
 		b = &batch{
 			e: e, ctx: ctx, tx: tx, began: e.clock.Now(),
 			used: map[flow.ID]*entry{}, nums: map[int64]*entry{}, gone: map[lookup]error{},
-			seen: map[KeyRef]*KeyRow{}, newest: map[planKey]*flow.Plan{},
-			readyAt: map[readyKey]int{}, bill: map[string]time.Duration{},
+			newest: map[planKey]*flow.Plan{}, readyAt: map[readyKey]int{}, bill: map[string]time.Duration{},
+			keys: keyTable{e: e, ctx: ctx, tx: tx, seen: map[KeyRef]*KeyRow{}},
 		}
+		b.claims.b = b
 		return b.do(w)
 	})
 	if b == nil {
@@ -66,7 +70,6 @@ func (e *Engine) commit(ctx context.Context, w *work) error {
 	return nil
 }
 
-// do decides everything in w and writes it.
 func (b *batch) do(w *work) error {
 	var wants []Want
 	for _, u := range w.units {
@@ -77,9 +80,8 @@ func (b *batch) do(w *work) error {
 	if err := b.fetch(wants); err != nil {
 		return err
 	}
-	sl := sliced{b}
-	sl.newSlice(w)
-	if err := sl.fetchFrom(w, 0, 0); err != nil {
+	b.slice = newSlice(b, w)
+	if err := b.slice.fetchFrom(0, 0); err != nil {
 		return err
 	}
 	here := flow.At(b.e.clock.Now())
@@ -88,35 +90,32 @@ func (b *batch) do(w *work) error {
 		return fault.Wrap("engine.now", err)
 	}
 	b.e.skew = b.now.Sub(here)
-	if err := (keyTable{b}).lookAll(w); err != nil {
-		return err
-	}
-	for _, part := range []func(*work) error{sl.calls, sl.units, sl.deadlines} {
-		if err := part(w); err != nil {
+	if b.ahead() > 1 { // that saves trips to the database
+		if err := b.keys.lookAll(w); err != nil {
 			return err
 		}
 	}
-	if err := (claimServer{b}).serve(w); err != nil {
+	for _, part := range []func() error{b.slice.calls, b.slice.units, b.slice.deadlines} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	if err := b.claims.serve(w); err != nil {
 		return err
 	}
 	return b.flush()
 }
 
-// abortsCommit reports whether an error of one command undoes the whole commit: it is
-// not an answer to the command, so nothing of it may stay.
+// abortsCommit reports whether an error of one command undoes the whole commit.
 func abortsCommit(err error) bool {
-	if err == nil {
-		return false
-	}
-	if unusable(err) {
+	if err == nil || unusable(err) {
 		return false
 	}
 	kind := fault.KindOf(err)
 	return kind == fault.Internal || kind == fault.Unavailable
 }
 
-// unusable reports whether an error says that one execution cannot be used: nothing
-// of it was changed, and everybody else can go on.
+// unusable reports whether one execution cannot be used; everybody else can go on.
 func unusable(err error) bool {
 	_, ok := errors.AsType[damage](err)
 	return ok || errors.Is(err, errLocked) || errors.Is(err, errCold)
@@ -134,7 +133,7 @@ func (e *Engine) finish(b *batch, w *work) {
 		}
 	}
 	e.requeueLeft(b, w)
-	e.postponed = b.postponed
+	e.postponed = b.claims.postponed
 	e.deadlines.note(w.due, b.ill)
 	e.tasks.drop(b.ended)
 	e.tasks.noteReady(b.ready)
@@ -147,22 +146,21 @@ func (e *Engine) finish(b *batch, w *work) {
 	for _, u := range w.units {
 		e.counters.commands.Add(int64(len(u.results)))
 	}
-	if len(b.left) > 0 {
-		e.q.putBack(b.left)
+	if len(b.claims.left) > 0 {
+		e.q.putBack(itemsOf(b.claims.left))
 	}
-	if w.alone || b.full() {
+	if w.alone || b.claims.full() {
 		e.tasks.requeueWaiters(b.ready)
 	}
-	for _, c := range b.waiting {
+	for _, c := range b.claims.waiting {
 		e.tasks.wait(c)
 	}
-	for _, c := range b.served {
+	for _, c := range b.claims.served {
 		e.noteLate(b.ctx, b, c)
 		c.finish(c.err)
 	}
 }
 
-// undo drops everything that a commit which failed has touched.
 func (e *Engine) undo(b *batch) {
 	for id := range b.used {
 		e.cache.drop(id)
@@ -170,17 +168,16 @@ func (e *Engine) undo(b *batch) {
 	for _, ent := range b.all {
 		ent.void = true
 	}
-	for _, c := range b.served {
+	for _, c := range b.claims.served {
 		c.release()
 	}
 	e.tasks.reset()
 	e.plans.clear() // one may be of a graph that the same commit was to store
 }
 
-// recover answers after a commit that failed. A store that is unavailable fails
-// all. A conflict with what another process has written meanwhile mostly is none the
-// second time, when that is seen. Any other fault is somebody's own, so everything is
-// tried once more, alone.
+// recover answers after a commit that failed. A store that is unavailable fails all. A conflict with
+// another process mostly is none the second time. Any other fault is somebody's own, so everything
+// is tried once more, alone.
 func (e *Engine) recover(ctx context.Context, w *work, err error) {
 	if fault.KindOf(err) == fault.Conflict && !w.alone {
 		if err = e.commit(ctx, w); err == nil {
@@ -228,8 +225,6 @@ func (w *work) count() int {
 	return n
 }
 
-// parts splits work into pieces of one, to be tried alone. The results of the
-// pieces are those of w.
 func (w *work) parts() []work {
 	parts := make([]work, 0, w.count())
 	for _, c := range w.calls {
@@ -268,44 +263,44 @@ func (w *work) fail(err error) {
 }
 
 // unit runs a caller's SQL and commands. Its failure is its own.
-func (sl sliced) unit(u *unitCall) error {
-	if err := sl.flush(); err != nil {
+func (b *batch) unit(u *unitCall) error {
+	if err := b.flush(); err != nil {
 		return err
 	}
-	mark := *sl.batch
-	mark.ready = slices.Clone(sl.ready)
+	mark := *b
+	mark.ready = slices.Clone(b.ready)
 	u.results, u.err = nil, nil
-	clear(sl.newest) // the unit may register a graph
-	defer clear(sl.newest)
+	clear(b.newest) // the unit may register a graph
+	defer clear(b.newest)
 	var outside error
-	if sql := sl.tx.SQL(); sql != nil { // a store in memory has none
+	if sql := b.tx.SQL(); sql != nil { // a store in memory has none
 		sql.Disown()
 	}
-	err := sl.tx.Savepoint(sl.ctx, func(ctx context.Context) error {
+	err := b.tx.Savepoint(b.ctx, func(ctx context.Context) error {
 		if u.unit.Before != nil {
-			if err := u.unit.Before(ctx, sl.tx.SQL()); err != nil {
+			if err := u.unit.Before(ctx, b.tx.SQL()); err != nil {
 				return err
 			}
 		}
 		for i := range u.unit.Commands {
-			ans, err := sl.run(&u.unit.Commands[i])
+			ans, err := b.run(&u.unit.Commands[i])
 			if err != nil {
 				return err
 			}
 			u.results = append(u.results, Result{Answer: ans})
 		}
-		if outside = sl.flush(); outside != nil {
+		if outside = b.flush(); outside != nil {
 			return outside
 		}
 		if u.unit.After != nil {
-			return u.unit.After(ctx, sl.tx.SQL(), u.results)
+			return u.unit.After(ctx, b.tx.SQL(), u.results)
 		}
 		return nil
 	})
 	if err == nil {
 		return nil
 	}
-	sl.rollback(&mark)
+	b.rollback(&mark)
 	u.results, u.err = nil, err
 	if outside != nil && errors.Is(err, outside) && fault.KindOf(err) != fault.Internal {
 		return err // the store's, not the unit's
@@ -313,19 +308,18 @@ func (sl sliced) unit(u *unitCall) error {
 	return nil
 }
 
-// rollback takes the batch back to a mark: entries that the unit may have changed
-// are read again when they are next needed.
-func (sl sliced) rollback(mark *batch) {
-	for _, ent := range sl.all {
+// rollback takes the batch back to a mark; entries that the unit may have changed are read again.
+func (b *batch) rollback(mark *batch) {
+	for _, ent := range b.all {
 		ent.void = true
 	}
-	for id := range sl.used {
-		sl.e.cache.drop(id)
+	for id := range b.used {
+		b.e.cache.drop(id)
 	}
-	clear(sl.used)
-	clear(sl.nums)
-	clear(sl.gone)
-	sl.open, sl.keys, sl.keyAt, sl.deleted = nil, nil, nil, nil
-	sl.ready, sl.ended, sl.changed, sl.due = mark.ready, mark.ended, mark.changed, mark.due
-	sl.started, sl.weight = mark.started, mark.weight
+	clear(b.used)
+	clear(b.nums)
+	clear(b.gone)
+	b.open, b.keys.rows, b.keys.at, b.deleted = nil, nil, nil, nil
+	b.ready, b.ended, b.changed, b.due = mark.ready, mark.ended, mark.changed, mark.due
+	b.claims.started, b.claims.weight = mark.claims.started, mark.claims.weight
 }

@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// queueKey names a queue of a tenant.
 type queueKey struct{ tenant, queue string }
 
-// taskQueue is what the loop knows of a task queue: the oldest ready tasks, and the claims that wait. With more set
-// there may be tasks in the store that are not in rows.
+// taskQueue is what the loop knows of a task queue: the oldest ready tasks, with more in the store, and the claims that
+// wait.
 type taskQueue struct {
 	rows    []ReadyRow
 	more    bool
@@ -28,7 +27,6 @@ type taskQueues struct {
 	nextPoll  time.Time                         // when to look for tasks that other processes made ready
 }
 
-// maxTaskQueues is how many idle queues are remembered.
 const maxTaskQueues = 10_000
 
 func (ts *taskQueues) of(key queueKey) *taskQueue {
@@ -84,7 +82,6 @@ func (ts *taskQueues) drop(rows []ReadyRow) {
 	}
 }
 
-// noteReady remembers ready tasks that were written.
 func (ts *taskQueues) noteReady(tasks []readyTask) {
 	for _, t := range tasks {
 		if t.ent == nil {
@@ -129,7 +126,6 @@ func (ts *taskQueues) wait(c *claim) {
 	}
 }
 
-// unwait removes a claim from its queues.
 func (ts *taskQueues) unwait(c *claim) {
 	for _, q := range c.req.Queues {
 		if l := ts.all[queueKey{c.req.Tenant, q}]; l != nil {
@@ -147,9 +143,8 @@ func (l *taskQueue) enqueue(c *claim) {
 	l.waiters = slices.Insert(l.waiters, i, c)
 }
 
-// requeueWaiters lets waiting claims claim anew what was written, where a commit did not serve them: it was full, or it
-// came after one that failed. Then it is unknown whether one of them caused that, so they are not served in the commits
-// of others until they have been tried alone.
+// requeueWaiters lets waiting claims claim anew where a commit did not serve them: it was full, or it came after one
+// that failed. One of them may have caused that, so they are not served in the commits of others until tried alone.
 func (ts *taskQueues) requeueWaiters(tasks []readyTask) {
 	for _, t := range tasks {
 		l := ts.all[queueKey{t.row.Tenant, t.row.Queue}]
@@ -157,12 +152,11 @@ func (ts *taskQueues) requeueWaiters(tasks []readyTask) {
 			continue
 		}
 		l.prune()
-		ts.commands.putBack(l.waiters)
+		ts.commands.putBack(itemsOf(l.waiters))
 		l.waiters = nil
 	}
 }
 
-// releaseClaims answers every claim that still waits, with nothing.
 func (ts *taskQueues) releaseClaims() {
 	for _, l := range ts.all {
 		for _, c := range l.waiters {

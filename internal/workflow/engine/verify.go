@@ -30,9 +30,8 @@ const (
 	maxProblems = 1000 // more are counted by nobody: the store is broken
 )
 
-// Verify reduces every execution again from its first event and compares it with
-// its row, with its snapshots, and its numbering with itself. progress, when not
-// nil, is called with how many executions were checked.
+// Verify reduces every execution again from its first event and compares it with its row and its
+// snapshots. progress, when not nil, is called with how many executions were checked.
 func (r *Reads) Verify(ctx context.Context, progress func(done int)) (Report, error) {
 	var rep Report
 	after := int64(0)
@@ -100,7 +99,6 @@ func (r *Reads) verifyOne(ctx context.Context, head *Head, rep *Report) error {
 	return nil
 }
 
-// compareHead says how the row of an execution differs from its log.
 func compareHead(head *Head, s *flow.State) (why []string) {
 	differ := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
 	if s.Status != head.Status || s.GraphID != head.GraphID || s.GraphVersion != head.GraphVersion {
@@ -126,7 +124,6 @@ func compareHead(head *Head, s *flow.State) (why []string) {
 	return why
 }
 
-// compareSnapshot says how a snapshot differs from the log it stands for.
 func compareSnapshot(ent *entry, row *LogRow) string {
 	var stored entry
 	if err := stored.restore(row); err != nil {

@@ -64,8 +64,7 @@ func (w *watchers) wake(ids []flow.ID) {
 // maxAsked is how many watched executions one read asks about.
 const maxAsked = 1000
 
-// poll wakes those who watch executions that another process may have moved, until
-// ctx ends. What cannot be read now is read the next time.
+// poll wakes those who watch executions that another process has moved, until ctx ends.
 func (r *Reads) poll(ctx context.Context) {
 	tick := time.NewTicker(maxIdle)
 	defer tick.Stop()
