@@ -104,16 +104,16 @@ func (i item) since() *time.Time {
 // queue is where callers hand requests to the loop. Tenants take turns, by what they cost. Of those whose turn it is
 // cancels come first; they have room of their own.
 type queue struct {
-	clock   Clock
-	mu      sync.Mutex
-	line    fair.Line[item]
-	waiting int // requests, without cancels
-	// of are those of each tenant, and of them the cancels apart, by kind.
-	of     [ofClaims]map[string]int
-	woken  map[queueKey]int // tasks that other processes made ready, or may have
-	due    map[flow.ID]Head // executions that other engines handed over
-	closed bool
-	wakeup chan struct{} // holds one token when there is something in the queue
+	clock     Clock
+	mu        sync.Mutex
+	line      fair.Line[item]
+	canceling map[string]int   // requests of cancels of each tenant
+	waiting   int              // other requests
+	of        map[string]int   // of them of each tenant
+	woken     map[queueKey]int // tasks that other processes made ready, or may have
+	due       map[flow.ID]Head // executions that other engines handed over
+	closed    bool
+	wakeup    chan struct{} // holds one token when there is something in the queue
 }
 
 var (
@@ -155,13 +155,17 @@ func (q *queue) refuse(it item) error {
 	if kind == ofClaims {
 		return nil
 	}
-	n, own := it.count(), q.of[kind][tenant]
-	switch {
-	case kind == ofCancels && own > 0 && own+n > MaxCancelQueue:
-		return errCancels
-	case kind == ofCalls && own > 0 && own+n > MaxTenantQueue:
+	n := it.count()
+	if kind == ofCancels {
+		if own := q.canceling[tenant]; own > 0 && own+n > MaxCancelQueue {
+			return errCancels
+		}
+		return nil
+	}
+	switch own := q.of[tenant]; {
+	case own > 0 && own+n > MaxTenantQueue:
 		return errCrowded
-	case kind == ofCalls && q.waiting+n > MaxQueue:
+	case q.waiting+n > MaxQueue:
 		return errBusy
 	}
 	return nil
@@ -174,14 +178,16 @@ func (q *queue) note(it item, sign int) {
 		return
 	}
 	n := sign * it.count()
+	own := &q.canceling
 	if kind == ofCalls {
 		q.waiting += n
+		own = &q.of
 	}
-	if q.of[kind] == nil {
-		q.of[kind] = map[string]int{}
+	if *own == nil {
+		*own = map[string]int{}
 	}
-	if q.of[kind][tenant] += n; q.of[kind][tenant] == 0 {
-		delete(q.of[kind], tenant)
+	if (*own)[tenant] += n; (*own)[tenant] == 0 {
+		delete(*own, tenant)
 	}
 }
 

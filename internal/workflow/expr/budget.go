@@ -3,8 +3,7 @@ package expr
 import "fmt"
 
 // Budget is how many steps the evaluations of one decision, or of one transaction, may take
-// together: each of them is bounded (MaxSteps), but thousands may follow from one request,
-// while others wait. It belongs to one goroutine.
+// together: thousands may follow from one request. It belongs to one goroutine.
 type Budget struct {
 	steps, left int
 }

@@ -37,23 +37,18 @@ func (fixedPatterns) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, iss
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(a), ast.FunctionMatcher(overloads.Matches)) {
 		args := e.AsCall().Args()
 		pattern := args[len(args)-1]
-		if err := checkPattern(pattern); err != nil {
+		err := errPattern
+		if pattern.Kind() == ast.LiteralKind {
+			if source, ok := pattern.AsLiteral().(types.String); ok {
+				_, _, err = compilePattern(string(source))
+			}
+		}
+		if err != nil {
 			issues.ReportErrorAtID(pattern.ID(), "%s", err.Error())
 		}
 	}
 }
 
-func checkPattern(pattern ast.Expr) error {
-	if pattern.Kind() == ast.LiteralKind {
-		if source, ok := pattern.AsLiteral().(types.String); ok {
-			_, _, err := compilePattern(string(source))
-			return err
-		}
-	}
-	return errPattern
-}
-
-// compilePattern compiles a regular expression and tells how many states it has.
 func compilePattern(source string) (*regexp.Regexp, uint64, error) {
 	if len(source) > MaxPattern {
 		return nil, 0, fmt.Errorf("the pattern has %d bytes; at most %d are allowed", len(source), MaxPattern)

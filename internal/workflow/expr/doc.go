@@ -1,8 +1,7 @@
 // Package expr compiles and evaluates the conditions of a graph, written in CEL.
 //
-// A condition is data from a stranger, evaluated inside a pure decision: it must
-// always give the same answer for the same values, and always give it within a few
-// milliseconds. CEL ends by construction; the rest is held here.
+// A condition is a stranger's data, evaluated inside a pure decision: it must give the same answer
+// for the same values, within a few milliseconds. CEL ends by construction; the rest is held here.
 //
 //   - Every step is counted and the count is bounded (MaxSteps). CEL counts a call
 //     after it has returned and takes many calls for one step whatever they walk, so

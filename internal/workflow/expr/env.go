@@ -14,25 +14,15 @@ import (
 // The two environments are built when the first expression needs them.
 var (
 	whenEnv = sync.OnceValues(func() (*cel.Env, error) {
-		return newEnv(
-			cel.Variable("input", cel.DynType),
-			cel.Variable("outputs", cel.DynType),
-			cel.Variable("output", cel.DynType),
-			cel.Variable("error", cel.DynType),
-		)
+		return newEnv(cel.DynType, "input", "outputs", "output", "error")
 	})
 	gateEnv = sync.OnceValues(func() (*cel.Env, error) {
-		branches := cel.ListType(cel.StringType)
-		return newEnv(
-			cel.Variable("expected", branches),
-			cel.Variable("completed", branches),
-			cel.Variable("failed", branches),
-			cel.Variable("canceled", branches),
-		)
+		return newEnv(cel.ListType(cel.StringType), "expected", "completed", "failed", "canceled")
 	})
 )
 
-func newEnv(variables ...cel.EnvOption) (*cel.Env, error) {
+// newEnv has variables of one type.
+func newEnv(of *cel.Type, variables ...string) (*cel.Env, error) {
 	options := []cel.EnvOption{
 		cel.StdLib(cel.StdLibSubset(library())),
 		cel.Macros(macros()...),
@@ -48,7 +38,10 @@ func newEnv(variables ...cel.EnvOption) (*cel.Env, error) {
 		rangeOption(),
 		mixed(operators.Add), mixed(operators.Subtract), mixed(operators.Multiply), mixed(operators.Divide),
 	}
-	return cel.NewCustomEnv(append(options, variables...)...)
+	for _, name := range variables {
+		options = append(options, cel.Variable(name, of))
+	}
+	return cel.NewCustomEnv(options...)
 }
 
 // library is the standard library without what reads the disk: named time zones.

@@ -103,7 +103,6 @@ func (p *Program) fill(vars map[string]any) map[string]any {
 	return filled
 }
 
-// compile checks a source and plans its evaluation.
 func compile(src string, env *cel.Env) (*Program, error) {
 	if err := checkSource(src); err != nil {
 		return nil, err
@@ -142,8 +141,7 @@ func checkSource(src string) error {
 	return nil
 }
 
-// countMacros counts the loops of an expression. The type of a loop grows with the
-// loops inside it, so it is done before types are checked.
+// countMacros is asked before types are checked: the type of a loop grows with the loops inside it.
 func countMacros(parsed *cel.Ast) int {
 	n := 0
 	ast.PostOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -154,7 +152,6 @@ func countMacros(parsed *cel.Ast) int {
 	return n
 }
 
-// variables lists the variables of the environment that an expression names.
 func variables(checked *cel.Ast, env *cel.Env) []string {
 	named := make(map[string]bool)
 	ast.PostOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -176,7 +173,6 @@ func invalid(format string, args ...any) *fault.Error {
 	return fault.New(fault.Invalid, Code, format, args...)
 }
 
-// explain makes one sentence of the first thing that is wrong, with its place.
 func explain(issues *cel.Issues) error {
 	all := issues.Errors()
 	if len(all) == 0 {
@@ -192,8 +188,7 @@ func explain(issues *cel.Issues) error {
 		With(map[string]any{"line": line, "column": column})
 }
 
-// plain says it in the words of an author, who knows the operators but not the names
-// that the compiler has for them.
+// plain replaces the compiler's names of operators by those that authors know.
 func plain(message string) string {
 	switch {
 	case strings.Contains(message, "'"+rangeFunction+"'"):
@@ -208,7 +203,6 @@ func plain(message string) string {
 
 var operatorName = regexp.MustCompile(`'_?(==|!=|<=?|>=?|&&|\|\||[-+*/%!]|\[_\]|\?_:)_?'`)
 
-// brief keeps a message short: it may quote data.
 func brief(message string) string {
 	message, _, _ = strings.Cut(message, "\n")
 	if len(message) <= maxMessage {

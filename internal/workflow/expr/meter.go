@@ -34,7 +34,6 @@ func (meter) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint6
 	return &cost
 }
 
-// textSteps is what it takes to walk a value once when it is text.
 func textSteps(v any) uint64 {
 	switch v := v.(type) {
 	case types.String:
@@ -67,7 +66,6 @@ func charge(frame *interpreter.ExecutionFrame, id int64, steps uint64) {
 	}
 }
 
-// programOptions are the same for every expression.
 func programOptions() []cel.ProgramOption {
 	return []cel.ProgramOption{
 		cel.CostTracking(meter{}),

@@ -80,7 +80,6 @@ func (a *attribute) chargeKey(vars interpreter.Activation) {
 	}
 }
 
-// literal is a list or a map that the expression builds.
 type literal struct {
 	interpreter.InterpretableConstructor
 	size uint64
@@ -95,7 +94,6 @@ func (l *literal) Eval(vars interpreter.Activation) ref.Val {
 	return interpreter.EvalActivation(vars, l.Exec)
 }
 
-// binary is an operator with two operands that this package computes.
 type binary struct {
 	interpreter.InterpretableCall
 	lhs, rhs interpreter.InterpretableV2

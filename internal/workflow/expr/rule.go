@@ -12,7 +12,7 @@ import (
 var (
 	ruleCache cache
 	ruleEnv   = sync.OnceValues(func() (*cel.Env, error) {
-		return newEnv(cel.Variable("record", cel.DynType), cel.Variable("old", cel.DynType))
+		return newEnv(cel.DynType, "record", "old")
 	})
 )
 
@@ -57,7 +57,6 @@ func (p *Program) Whole(variable string) bool {
 	return named > 0
 }
 
-// memberOf is what an expression names, if it is a member of a variable.
 func memberOf(e ast.Expr) (variable, name string, ok bool) {
 	var of ast.Expr
 	switch e.Kind() {

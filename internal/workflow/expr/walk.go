@@ -63,7 +63,6 @@ func (w *walk) equalMaps(l, r traits.Mapper) bool {
 	return true
 }
 
-// contains is the operator in: an element of a list, or a key of a map.
 func (w *walk) contains(elem, in ref.Val) ref.Val {
 	switch in := in.(type) {
 	case traits.Mapper:
@@ -134,7 +133,6 @@ func newKeyList(m traits.Mapper) ref.Val {
 	return &keyList{types.NewRefValList(types.DefaultTypeAdapter, sortedKeys(m)), steps}
 }
 
-// sortSteps is what it takes to sort the keys of a map.
 func sortSteps(m traits.Mapper) uint64 { return 4 * uint64(m.Size().(types.Int)) }
 
 // sortedKeys are the keys of a map in an order that does not depend on chance: by

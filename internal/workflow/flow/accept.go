@@ -48,7 +48,6 @@ func Accept(c Command) (Command, bool) {
 	return c, false
 }
 
-// acceptLarge is accept in place.
 func acceptLarge(data *Data) bool {
 	if len(*data) < largeData {
 		return false
@@ -90,7 +89,6 @@ func (d *draft) take(data Data, more int) (Data, error) {
 	return data, d.room(int64(len(data) + more))
 }
 
-// takeError is take for an error.
 func (d *draft) takeError(e *Error) (*Error, error) {
 	if e == nil {
 		return nil, nil

@@ -225,7 +225,6 @@ func (e *Error) size() int64 {
 	return int64(len(e.Message) + len(e.Detail))
 }
 
-// blob holds large data by its event.
 func blob(data Data, seq uint64) Blob {
 	if len(data) > MaxInline {
 		return Blob{Seq: seq, Size: len(data)}

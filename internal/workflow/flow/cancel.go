@@ -64,7 +64,6 @@ func (d *draft) atWork(fork int) bool {
 	return slices.ContainsFunc(d.plan.nodes[fork].inside, func(i int) bool { return d.Nodes[i].Live() })
 }
 
-// stop ends everything that is at work, since the execution itself ends.
 func (d *draft) stop(reason string) {
 	for i, n := range d.Nodes {
 		if n.Live() {

@@ -37,7 +37,6 @@ func checkNode(i int, n *NodeSpec) error {
 	return checkPolicy(n)
 }
 
-// checkFields refuses members that belong to another type of node.
 func checkFields(n *NodeSpec) error {
 	task, wait, join := n.Type == TaskKind, n.Type == WaitKind, n.Type == JoinKind
 	for _, f := range [...]struct {
@@ -133,7 +132,6 @@ func (c *compiler) find(id string) int {
 	return -1
 }
 
-// refuseField is an error about one member of a node.
 func refuseField(n *NodeSpec, field, format string, args ...any) *fault.Error {
 	e := refuse(n.NodeID, "node %q: %s: "+format, append([]any{n.NodeID, field}, args...)...)
 	e.Details.(map[string]any)["field"] = field

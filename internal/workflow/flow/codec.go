@@ -51,7 +51,6 @@ func (ev *Event) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// envelope is an event on the wire, with its payload still to be read.
 type envelope struct {
 	ID            ID             `json:"eventId"`
 	Execution     ID             `json:"executionId"`

@@ -42,7 +42,6 @@ func CompileStored(id string, version int, body []byte) (*Plan, error) {
 	return p, nil
 }
 
-// compile compiles a graph that has its defaults; the plan has no digest yet.
 func (g Graph) compile(id string, version int) (*Plan, error) {
 	c := &compiler{graph: g, programs: make(map[string]*expr.Program)}
 	for _, step := range []func() error{
@@ -108,7 +107,6 @@ func (c *compiler) addNodes() error {
 	return nil
 }
 
-// checkStart looks for the one Start.
 func (c *compiler) checkStart() error {
 	c.start = -1
 	for i := range c.nodes {
@@ -202,7 +200,6 @@ func (c *compiler) outputs(when *expr.Program) []int {
 	return some
 }
 
-// explainExpression says which expression does not compile.
 func explainExpression(err error, node, field, format string, args ...any) error {
 	cause, ok := fault.As(err)
 	if !ok || cause.Kind != fault.Invalid {

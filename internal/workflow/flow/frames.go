@@ -69,7 +69,6 @@ func (c *compiler) cycle(waiting []int) error {
 	return refuse(c.name(at), "node %q is part of a cycle: %s", c.name(at), path.String())
 }
 
-// checkReached refuses nodes that no way from the Start leads to.
 func (c *compiler) checkReached() error {
 	reached := make([]bool, len(c.nodes))
 	reached[c.start] = true
@@ -117,7 +116,6 @@ func (c *compiler) checkForks() error {
 	return nil
 }
 
-// openFrames makes the branches of a Fork.
 func (c *compiler) openFrames(i int, heads map[[2]int]*frame) error {
 	p := &c.nodes[i]
 	if p.spec.Type != ForkKind {

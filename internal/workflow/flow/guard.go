@@ -6,7 +6,6 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// refuse makes a refusal because of the state of the execution.
 func (d *draft) refuse(g Guard, format string, args ...any) error {
 	n, _ := d.Find(d.command.Target())
 	if n == nil {
@@ -15,7 +14,6 @@ func (d *draft) refuse(g Guard, format string, args ...any) error {
 	return d.refusal(n, d.Cause, g, format, args)
 }
 
-// refuseNode makes a refusal because of the state of its node.
 func (d *draft) refuseNode(n *Node, g Guard, format string, args ...any) error {
 	return d.refusal(n, n.Cause, g, format, args)
 }

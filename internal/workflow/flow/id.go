@@ -69,26 +69,14 @@ func ParseID(s string) (ID, error) {
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return id, errID
 	}
-	for i, at := range [...]int{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34} {
-		hi, lo := unhex(s[at]), unhex(s[at+1])
-		if hi > 15 || lo > 15 {
-			return ID{}, errID
-		}
-		id[i] = hi<<4 | lo
+	digits := make([]byte, 0, 32)
+	for _, part := range [...]string{s[:8], s[9:13], s[14:18], s[19:23], s[24:]} {
+		digits = append(digits, part...)
+	}
+	if _, err := hex.Decode(id[:], digits); err != nil {
+		return ID{}, errID
 	}
 	return id, nil
-}
-
-func unhex(c byte) byte {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0'
-	case c >= 'a' && c <= 'f':
-		return c - 'a' + 10
-	case c >= 'A' && c <= 'F':
-		return c - 'A' + 10
-	}
-	return 255
 }
 
 // Time is an instant in milliseconds since 1970 (UTC); zero means none.

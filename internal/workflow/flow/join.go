@@ -9,7 +9,6 @@ import (
 	"renga.dev/renga/internal/workflow/expr"
 )
 
-// arrive is a branch that ends at its Join.
 func (r *router) arrive(j, head int, end branchEnd) {
 	n, p := r.d.Nodes[j], &r.d.plan.nodes[j]
 	if n.Status == NodeIsCanceled {
@@ -59,7 +58,6 @@ func (r *router) closeFork(fork int, reason string) {
 	}
 }
 
-// count adds one more branch that has ended to those that the gate had before.
 func (u *JoinGateUpdated) count(before *Gate, branch string, end branchEnd) {
 	if before != nil {
 		u.Completed, u.Failed, u.Canceled = before.Completed, before.Failed, before.Canceled

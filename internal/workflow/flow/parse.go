@@ -48,7 +48,6 @@ func ParseGraph(data []byte, yaml bool) (Graph, error) {
 	return g, nil
 }
 
-// nameNode adds the id of the node that an error stands in.
 func nameNode(data []byte, e *fault.Error, p jsontext.Pointer) *fault.Error {
 	rest, ok := strings.CutPrefix(string(p), "/nodes/")
 	place, _, _ := strings.Cut(rest, "/")
@@ -72,7 +71,6 @@ func nameNode(data []byte, e *fault.Error, p jsontext.Pointer) *fault.Error {
 	return e
 }
 
-// checkJSON refuses what is not exactly one well-formed value.
 func checkJSON(data []byte) error {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	for n := 1; ; n++ {
@@ -95,7 +93,6 @@ func checkJSON(data []byte) error {
 	}
 }
 
-// explainJSON says which member is wrong, and how.
 func explainJSON(err error) *fault.Error {
 	var syntax *jsontext.SyntacticError
 	var semantic *json.SemanticError
@@ -197,7 +194,6 @@ var strictly = json.WithUnmarshalers(json.JoinUnmarshalers(
 	}),
 ))
 
-// readWord reads text of at least one character.
 func readWord[T ~string](d *jsontext.Decoder, w *T) error {
 	s, err := readText(d, "must be text")
 	if err == nil && s == "" {

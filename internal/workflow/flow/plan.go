@@ -22,7 +22,6 @@ const textPerNode = 4
 // Weight is how much memory the plan takes, in nodes.
 func (p *Plan) Weight() int { return len(p.nodes) + p.text/textPerNode }
 
-// planNode is a node with what surrounds it.
 type planNode struct {
 	spec    NodeSpec
 	success []planEdge // in list order
@@ -59,8 +58,6 @@ func (p *Plan) Spec(i int) *NodeSpec { return &p.nodes[i].spec }
 // Preds are the direct predecessors of a node, by index.
 func (p *Plan) Preds(i int) []int { return p.nodes[i].preds }
 
-// branch is the branch in which a node is reached from another. It is the node's
-// own, except that Failed and Canceled may be reached from several branches.
 func (p *Plan) branch(i, from int) *frame {
 	n, last := &p.nodes[i], &p.nodes[from]
 	switch {

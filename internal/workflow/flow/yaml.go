@@ -70,12 +70,10 @@ func leastValues(data []byte) int {
 	return n
 }
 
-// wordByte reports whether a dash before it belongs to a word.
 func wordByte(c byte) bool {
 	return c == '-' || c == '.' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// readYAML reads exactly one document.
 func readYAML(data []byte) (*yaml.Node, error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, more yaml.Node
@@ -94,7 +92,6 @@ func readYAML(data []byte) (*yaml.Node, error) {
 	return &doc, nil
 }
 
-// yamlSize is what a document stands for, its aliases written out.
 type yamlSize struct{ values, bytes int }
 
 // add counts a node and what is in it, and refuses what is too much.
@@ -120,7 +117,6 @@ func (s *yamlSize) add(n *yaml.Node, depth int) error {
 	return nil
 }
 
-// written is how many bytes a text has at most as JSON, its quotes and a comma included.
 func written(text string) int {
 	n := len(text) + 3
 	for i := range len(text) {
@@ -134,7 +130,6 @@ func written(text string) int {
 	return n
 }
 
-// yamlWriter writes YAML nodes as JSON.
 type yamlWriter struct{ json *jsontext.Encoder }
 
 func (w *yamlWriter) write(n *yaml.Node) error {

@@ -21,8 +21,8 @@ const compactCountDeltas = `WITH gone AS (DELETE FROM engine_count_delta
 			ON CONFLICT (tenant, graph_id, status) DO UPDATE SET n = c.n + excluded.n)
 		SELECT count(*) FROM gone`
 
-// CompactCounts adds the deltas of counts to the counts, and gives how many there were. It is called every few seconds,
-// by any number of processes: one does the work. On SQLite, where counts are kept directly, it does nothing.
+// CompactCounts adds the deltas of counts to the counts, and gives how many there were. Of the processes that call it
+// every few seconds one does the work. SQLite has no deltas.
 func (s *Store) CompactCounts(ctx context.Context) (int, error) {
 	folded := 0
 	for s.pg {

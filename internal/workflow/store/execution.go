@@ -33,7 +33,6 @@ const (
 	pgShard = " AND get_byte(uuid_send(id), 15) % $2 = $3"
 )
 
-// dueOf selects the deadlines of a shard after a place.
 func (s *Store) dueOf(of engine.Shard, after engine.Head, limit int) (query string, args []any) {
 	query, args = dueBegin, []any{limit}
 	if of.N > 1 || after.Num > 0 {
@@ -49,20 +48,16 @@ func (s *Store) dueOf(of engine.Shard, after engine.Head, limit int) (query stri
 	return query + dueEnd, args
 }
 
-// scanHead reads the columns of a head, and more places for the columns after them.
 func scanHead(row *sqldb.Row, more ...any) (engine.Head, error) {
 	var h engine.Head
 	var id []byte
-	var version, status, created, ended, archived, due int64
+	var version, status int64
 	err := row.Scan(append([]any{
-		&h.Num, &id, &h.Tenant, &h.GraphID, &version, &status, &created, &ended, &archived,
-		&due,
-	},
-		more...)...)
+		&h.Num, &id, &h.Tenant, &h.GraphID, &version, &status, (*int64)(&h.CreatedAt), (*int64)(&h.EndedAt),
+		(*int64)(&h.ArchivedAt), (*int64)(&h.DueAt),
+	}, more...)...)
 	copy(h.ID[:], id)
 	h.GraphVersion, h.Status = int(version), flow.Status(status)
-	h.CreatedAt, h.EndedAt, h.ArchivedAt, h.DueAt = flow.Time(created), flow.Time(ended), flow.Time(archived),
-		flow.Time(due)
 	return h, err
 }
 
@@ -70,8 +65,7 @@ func headByID(ctx context.Context, sql *sqldb.Tx, tenant string, id flow.ID) (en
 	return scanHead(sql.Row(ctx, selectByID, id[:], tenant))
 }
 
-// Active reports whether an execution is ACTIVE, as a transaction sees it. One that a
-// cancel was requested for is until that is confirmed; one that does not exist is not.
+// Active reports whether an execution exists and is ACTIVE, as a transaction sees it.
 func Active(ctx context.Context, sql *sqldb.Tx, tenant, execution string) (bool, error) {
 	id, err := flow.ParseID(execution)
 	if err != nil {
@@ -103,8 +97,7 @@ func heads(ctx context.Context, sql *sqldb.Tx, query string, args ...any) ([]eng
 	return out, nil
 }
 
-// Due lists executions of a shard whose DueAt is not after now, after a place, and the next DueAt
-// after those. now is the clock of the writer: this process on SQLite, the database on PostgreSQL.
+// Due lists executions of a shard whose DueAt is not after now, after a place, and the next DueAt.
 func (s *Store) Due(
 	ctx context.Context, here flow.Time, of engine.Shard, after engine.Head, limit int,
 ) (due []engine.Head, next, now flow.Time, err error) {
@@ -118,9 +111,7 @@ func (s *Store) Due(
 		stmts = append(stmts, clock(&now))
 	}
 	// The engine's loop waits for this: slow readers must not hold it up.
-	err = fault.Wrap("store.due", s.db.ReadFirst(ctx, func(ctx context.Context,
-		sql *sqldb.Tx,
-	) error {
+	err = fault.Wrap("store.due", s.db.ReadFirst(ctx, func(ctx context.Context, sql *sqldb.Tx) error {
 		return sql.Batch(ctx, stmts...)
 	}))
 	for i := range due {
@@ -131,7 +122,7 @@ func (s *Store) Due(
 	return due, 0, now, err
 }
 
-// Scan walks all executions of all tenants.
+// Scan walks all executions.
 func (s *Store) Scan(ctx context.Context, after int64, limit int) (all []engine.Head, err error) {
 	err = s.read(ctx, "store.scan", func(ctx context.Context, sql *sqldb.Tx) error {
 		all, err = heads(ctx, sql, selectAll, after, limit)
@@ -162,7 +153,7 @@ func (s *Store) List(ctx context.Context, q engine.ListQuery) (page []engine.Hea
 	return page, total, err
 }
 
-// Walk gives executions, oldest first, after the place of one.
+// Walk gives executions, oldest first, after a place.
 func (s *Store) Walk(ctx context.Context, q engine.ListQuery, after engine.Head) (part []engine.Head, err error) {
 	q.CreatedFrom = max(q.CreatedFrom, after.CreatedAt)
 	l := newList(s.dialect, q)
@@ -173,9 +164,8 @@ func (s *Store) Walk(ctx context.Context, q engine.ListQuery, after engine.Head)
 	return part, err
 }
 
-// list builds the statements of one filter. Each status is a part of its own,
-// which an index gives in order; the parts are merged, so a page is read without
-// sorting whatever the filter. There are few texts, so they stay prepared.
+// list builds the statements of one filter. Each status is a part of its own, which an index gives
+// in order; the parts are merged without sorting. There are few texts, so they stay prepared.
 type list struct {
 	dialect  sqldb.Dialect
 	query    engine.ListQuery
@@ -204,18 +194,19 @@ func (l *list) args() []any {
 // part selects the executions of one status. It names all four arguments, so that
 // every text has the same ones.
 func (l *list) part(columns string, status flow.Status) string {
-	graph := "$2 = ''"
-	if l.query.GraphID != "" {
-		graph = "graph_id = $2"
-	}
-	return "SELECT " + columns + " FROM engine_execution WHERE tenant = $1 AND " + graph +
+	return "SELECT " + columns + " FROM engine_execution WHERE tenant = $1 AND " + l.graph() +
 		" AND status = " + strconv.Itoa(int(status)) + " AND created_at >= $3 AND created_at < $4"
 }
 
-// page selects a page in one direction.
+func (l *list) graph() string {
+	if l.query.GraphID != "" {
+		return "graph_id = $2"
+	}
+	return "$2 = ''"
+}
+
 func (l *list) page(order string) string { return l.merge("", order, " LIMIT $5 OFFSET $6") }
 
-// walk selects what follows a place, oldest first.
 func (l *list) walk() string {
 	return l.merge(" AND (created_at, num) > ($6, $7)", "ASC", " LIMIT $5")
 }
@@ -235,8 +226,7 @@ func (l *list) merge(condition, order, cut string) string {
 		cut + ") AS page JOIN engine_execution ON num = n" + order
 }
 
-// total is how many executions match. Without a range of time the numbers that
-// are kept say so; a range is counted in the index.
+// total is how many executions match. Without a range of time the numbers that are kept say so.
 func (l *list) total(ctx context.Context, sql *sqldb.Tx) (n int, err error) {
 	if l.query.CreatedFrom == 0 && l.query.CreatedTo == 0 {
 		err = sql.Row(ctx, l.counted(), l.query.Tenant, l.query.GraphID).Scan(&n)
@@ -254,19 +244,14 @@ func (l *list) count() string {
 	return "SELECT " + strings.Join(parts, " + ")
 }
 
-// counted reads the numbers that are kept, for a filter that they answer. On
-// PostgreSQL a part of them waits to be added up.
+// counted reads the numbers that are kept; on PostgreSQL a part of them waits to be compacted.
 func (l *list) counted() string {
 	statuses := make([]string, len(l.statuses))
 	for i, status := range l.statuses {
 		statuses[i] = strconv.Itoa(int(status))
 	}
-	graph := "$2 = ''"
-	if l.query.GraphID != "" {
-		graph = "graph_id = $2"
-	}
 	sum := func(table string) string {
-		return "(SELECT coalesce(sum(n), 0) FROM " + table + " WHERE tenant = $1 AND " + graph +
+		return "(SELECT coalesce(sum(n), 0) FROM " + table + " WHERE tenant = $1 AND " + l.graph() +
 			" AND status IN (" + strings.Join(statuses, ", ") + "))"
 	}
 	if l.dialect == sqldb.Postgres {

@@ -48,8 +48,7 @@ func graph(ctx context.Context, sql *sqldb.Tx, tenant, id string, version int) (
 		WHERE tenant = $1 AND id = $2 AND version = $3`, tenant, id, version))
 }
 
-// inList are the graphs that a list shows: those that users named. Others belong to a
-// part of the system, which puts a colon into their names.
+// inList are the graphs that users named; those of the system have a colon in their names.
 const inList = "tenant = $1 AND version = 1 AND id NOT LIKE '%:%'"
 
 const selectGraphs = `SELECT g.id, g.version, g.digest, g.created_at
@@ -58,8 +57,8 @@ const selectGraphs = `SELECT g.id, g.version, g.digest, g.created_at
 		AND g.version = (SELECT max(version) FROM engine_graph AS v WHERE v.tenant = $1 AND v.id = page.first)
 	ORDER BY g.id`
 
-// Graphs is a page of the newest versions of the graphs that users named, without their bodies. Versions begin
-// with 1 and none goes away, so the first versions tell which graphs there are.
+// Graphs is a page of the newest versions of the graphs that users named, without their bodies. None goes away, so the
+// first versions tell which graphs there are.
 func (s *Store) Graphs(
 	ctx context.Context, tenant string, offset, limit int,
 ) (page []engine.GraphRow, total int, err error) {
@@ -79,8 +78,7 @@ func (s *Store) Graphs(
 	return page, total, err
 }
 
-// maxRaces is how often storing a graph is tried when others store versions of it
-// at the same time.
+// maxRaces is how often storing a graph is tried against others.
 const maxRaces = 10
 
 // PutGraph stores a version unless the newest one has the same digest.

@@ -34,8 +34,8 @@ func (t *tx) Keys(ctx context.Context, refs []engine.KeyRef) ([]*engine.KeyRow, 
 		ref := &refs[i]
 		k := &engine.KeyRow{KeyRef: *ref}
 		var hash []byte
-		var at int64
-		err := t.sql.Row(ctx, selectKey, digestOf(ref), ref.Tenant, ref.Endpoint, ref.Key).Scan(&hash, &at, &k.Body)
+		err := t.sql.Row(ctx, selectKey, digestOf(ref), ref.Tenant, ref.Endpoint, ref.Key).
+			Scan(&hash, (*int64)(&k.At), &k.Body)
 		if errors.Is(err, sqldb.ErrNoRow) {
 			continue
 		}
@@ -43,7 +43,6 @@ func (t *tx) Keys(ctx context.Context, refs []engine.KeyRef) ([]*engine.KeyRow, 
 			return nil, fault.Wrap("store.keys", err)
 		}
 		copy(k.Hash[:], hash)
-		k.At = flow.Time(at)
 		out[i] = k
 	}
 	return out, nil
@@ -51,8 +50,7 @@ func (t *tx) Keys(ctx context.Context, refs []engine.KeyRef) ([]*engine.KeyRow, 
 
 var errKeyInUse = fault.New(fault.Conflict, "IDEMPOTENCY_CONFLICT", "the key is in use")
 
-// remember inserts keys. One that is there already makes room when it has expired;
-// else it is a conflict.
+// remember inserts keys. One that is there makes room when it has expired, else it is a conflict.
 func (t *tx) remember(ctx context.Context, keys []engine.KeyRow) error {
 	const insert = `INSERT INTO engine_key (digest, tenant, endpoint, key, hash, at, body)
 		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (digest) DO NOTHING`
@@ -85,17 +83,16 @@ func (t *tx) remember(ctx context.Context, keys []engine.KeyRow) error {
 // retainChunk is how many keys one job looks at: jobs are short.
 const retainChunk = 500
 
-// Keys are in order of insertion, so the oldest are the first. Whether one has
-// expired is for PostgreSQL's own clock to say: a process whose clock is wrong must not
-// forget what others remember.
+// Keys are in order of insertion. Whether one has expired is for PostgreSQL's own clock to say: a
+// process whose clock is wrong must not delete what others remember.
 const (
 	theOldest    = "SELECT id FROM (SELECT id, at FROM engine_key ORDER BY id LIMIT $1) AS oldest WHERE at < "
 	deleteOldest = "DELETE FROM engine_key WHERE id IN (" + theOldest + "$2)"
 	pgOldest     = "DELETE FROM engine_key WHERE id = ANY(ARRAY(" + theOldest + "least($2, (" + pgClock + ") - $3)))"
 )
 
-// Retain deletes up to limit keys that were used before an instant, oldest first,
-// and gives how many. It works in short jobs, at a lower priority than the engine's.
+// Retain deletes up to limit keys that were used before an instant, oldest first, in short jobs of a
+// lower priority than the engine's, and gives how many.
 func (s *Store) Retain(ctx context.Context, before flow.Time, limit int) (int, error) {
 	deleted := 0
 	for deleted < limit {

@@ -21,8 +21,8 @@ const (
 		WHERE execution = $1 AND commit_no >= $2 ORDER BY commit_no LIMIT $3`
 	selectRow = "SELECT first_seq, last_seq, body FROM engine_log WHERE execution = $1 AND commit_no = $2"
 
-	// selectCommitOf finds the first commit whose last_seq is $2 or more. last_seq never
-	// falls along a log, so it halves the range and looks at a few rows, not at all.
+	// selectCommitOf finds the first commit whose last_seq is $2 or more by halving the range:
+	// last_seq never falls along a log.
 	selectCommitOf = `WITH RECURSIVE half (low, high) AS (
 			SELECT CAST(1 AS BIGINT), (SELECT coalesce(max(commit_no), 0) + 1 FROM engine_log WHERE execution = $1)
 			UNION ALL
@@ -116,7 +116,6 @@ func (s *Store) Rows(ctx context.Context, execution int64, from uint64, limit in
 	return rows, err
 }
 
-// history reads the newest snapshot of this reducer, and what follows.
 func history(ctx context.Context, sql *sqldb.Tx, head engine.Head, upTo uint64) (engine.History, error) {
 	h := engine.History{Found: true, Head: head}
 	var from int64
@@ -150,7 +149,7 @@ func logRow(ctx context.Context, sql *sqldb.Tx, execution, commitNo int64) (engi
 	return r, err
 }
 
-// rowsPage is how many rows of a log are read at a time, at most.
+// rowsPage is how many rows of a log are read at a time.
 const rowsPage = 200
 
 // logRows are the rows with LastSeq >= from until limit events are covered.

@@ -15,7 +15,6 @@ const blockSize = 1000
 // maxBlocks is how many times blocks are reserved that turn out not to be adjacent.
 const maxBlocks = 100
 
-// block is a run of unused numbers.
 type block struct{ next, end int64 }
 
 func (b *block) reserve(n int) (first int64, ok bool) {
@@ -27,7 +26,6 @@ func (b *block) reserve(n int) (first int64, ok bool) {
 	return first, true
 }
 
-// numbers are those that a process has reserved and not used.
 type numbers struct {
 	mu   sync.Mutex
 	left block
@@ -48,8 +46,8 @@ func (n *numbers) release(b block) {
 	}
 }
 
-// Number gives numbers that no execution has. What is left of a block that this commit reserves is for others only when
-// it is durable: should the server lose the commit, it would give them out again.
+// Number gives numbers that no execution has. What is left of a block is for others only when this commit is durable:
+// should the server lose it, it would give them out again.
 func (t *pgTx) Number(ctx context.Context, n int) (int64, error) {
 	if first, ok := t.spare.reserve(n); ok {
 		return first, nil

@@ -14,7 +14,6 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// publication is a row of the log as it is published.
 type publication struct {
 	number    int64 // the publication number (column news)
 	tenant    string
@@ -73,8 +72,8 @@ func readPublication(
 // executionObject begins the partition keys of executions.
 const executionObject = "Execution"
 
-// version is the recordVersion of a row: it rises with every row of an execution, and
-// follows from the row alone. The first six bytes of an id are the instant of creation.
+// version is the recordVersion of a row: it rises with every row of an execution. The first six
+// bytes of an id are the instant of creation.
 func (n *publication) version() wire.Stamp {
 	var created int64
 	for _, b := range n.execution[:6] {
@@ -83,12 +82,11 @@ func (n *publication) version() wire.Stamp {
 	return wire.Stamp(created + n.commitNo)
 }
 
-// maxEvents is how many bytes of events one message takes: an envelope has at most
-// wire.MaxEvent, and what is around the events is short.
+// maxEvents is how many bytes of events one message takes, which has wire.MaxEvent at most.
 const maxEvents = wire.MaxEvent - 16<<10
 
-// messages are those of a publication: mostly one, none when it has no events, and several when they would be too large
-// together. The ids count up from that of the row's first event, so that a repetition has the same.
+// messages are those of a publication: several when the events are too large together. The ids count up from that of
+// the row's first event, so that a repetition has the same.
 func (s *Source) messages(dst []bus.Message, n *publication) ([]bus.Message, error) {
 	if len(n.events) == 0 {
 		return dst, nil
@@ -147,9 +145,8 @@ func (s *Source) message(n *publication, index int, payload []byte) bus.Message 
 	}
 }
 
-// appendEvent writes an event as GET /executions/{executionId}/events shows it. A
-// member of its payload that is larger than what a state holds is left out; where it
-// stands in the log is written instead, as a state does.
+// appendEvent writes an event as GET /executions/{executionId}/events shows it, with the place in
+// the log instead of a member of its payload that is larger than what a state holds.
 func appendEvent(dst []byte, ev *flow.Event) ([]byte, error) {
 	at := len(dst)
 	dst, err := flow.AppendEnvelope(dst, ev)
@@ -164,8 +161,8 @@ func appendEvent(dst []byte, ev *flow.Event) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// shrink writes an object without the members that are larger than flow.MaxInline. Of
-// an error only the detail goes.
+// shrink writes an object without the members larger than flow.MaxInline; of an error only the
+// detail goes.
 func shrink(dst, object []byte, seq uint64) ([]byte, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(object), flow.Stored)
 	if _, err := d.ReadToken(); err != nil {

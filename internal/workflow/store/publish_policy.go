@@ -24,16 +24,14 @@ func publishPolicies(all map[string]engine.PublishPolicy) sqldb.Stmt {
 // PublishPolicy says which events of a tenant's executions are published.
 func (s *Store) PublishPolicy(ctx context.Context, tenant string) (engine.PublishPolicy, error) {
 	all := map[string]engine.PublishPolicy{}
-	err := s.read(ctx, "store.publicity", func(ctx context.Context,
-		sql *sqldb.Tx,
-	) error {
+	err := s.read(ctx, "store.publicity", func(ctx context.Context, sql *sqldb.Tx) error {
 		return sql.Batch(ctx, publishPolicies(all))
 	})
 	return all[tenant], err
 }
 
-// SetPublishPolicy sets which events of a tenant's executions are published from now on. What was not published then is
-// not published later. within, when not nil, runs in the same transaction.
+// SetPublishPolicy sets which events of a tenant's executions are published from now on. within, when not nil, runs in
+// the same transaction.
 func (s *Store) SetPublishPolicy(
 	ctx context.Context, tenant string, p engine.PublishPolicy, within func(context.Context, *sqldb.Tx) error,
 ) error {
@@ -73,7 +71,6 @@ type publicationNumbers struct {
 	all  map[string]engine.PublishPolicy
 }
 
-// numberPublications prepares for the rows of a batch.
 func (t *tx) numberPublications(ctx context.Context, news []engine.Publication) (*publicationNumbers, error) {
 	s := t.store
 	if len(news) == 0 || s.silent {

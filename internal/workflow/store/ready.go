@@ -8,7 +8,6 @@ import (
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/workflow/engine"
-	"renga.dev/renga/internal/workflow/flow"
 )
 
 const selectReady = `SELECT ready_at, execution, node FROM engine_ready
@@ -22,7 +21,6 @@ func (t *tx) Ready(
 	return t.waiting(ctx, selectReady, tenant, queue, after, limit)
 }
 
-// waiting runs a statement that selects ready tasks.
 func (t *shared) waiting(
 	ctx context.Context, query, tenant, queue string, after engine.ReadyRow, limit int,
 ) ([]engine.ReadyRow, error) {
@@ -32,18 +30,15 @@ func (t *shared) waiting(
 			return nil, fault.Wrap("store.ready", err)
 		}
 		r := engine.ReadyRow{Tenant: tenant, Queue: queue}
-		var at int64
-		if err := row.Scan(&at, &r.Execution, &r.Node); err != nil {
+		if err := row.Scan((*int64)(&r.At), &r.Execution, &r.Node); err != nil {
 			return nil, fault.Wrap("store.ready", err)
 		}
-		r.At = flow.Time(at)
 		out = append(out, r)
 	}
 	return out, nil
 }
 
-// ready deletes the tasks that were taken and inserts those that became ready, in
-// this order: one that was taken may be ready again at the same instant.
+// ready deletes before it inserts: a task that was taken may be ready again at the same instant.
 func (t *tx) ready(ctx context.Context, added, taken []engine.ReadyRow) error {
 	if err := t.eachReady(ctx, taken, deleteReady, deleteReadyAll); err != nil {
 		return err
@@ -60,8 +55,8 @@ const (
 		SELECT $1, $2, $3, $4, value FROM json_each($5)`
 )
 
-// eachReady runs a statement for each row, or another one for those of an execution that
-// became ready together: one that forks into thousands of tasks would take long by the row.
+// eachReady runs a statement for each row, or one for all those of an execution that became ready
+// together, which may be thousands.
 func (t *tx) eachReady(ctx context.Context, rows []engine.ReadyRow, one, all string) error {
 	slices.SortFunc(rows, engine.CompareReady) // as they lie in the table
 	for len(rows) > 0 {
@@ -90,8 +85,6 @@ func (t *tx) eachReady(ctx context.Context, rows []engine.ReadyRow, one, all str
 	return nil
 }
 
-// together reports whether two tasks of an execution became ready in the same queue at the
-// same instant.
 func together(r, other *engine.ReadyRow) bool {
 	return r.Execution == other.Execution && r.At == other.At && r.Queue == other.Queue && r.Tenant == other.Tenant
 }

@@ -6,9 +6,9 @@ import (
 	"renga.dev/renga/internal/workflow/engine"
 )
 
-// recentRows are the publications that this process has just committed on PostgreSQL: a source that runs here need not
-// read them back. They are found by their position in the log, since numbers are the database's. Like the tail it
-// collects only while a source reads, and drops everything when that is too much.
+// recentRows are the publications that this process has just committed on PostgreSQL, for a source that runs here, by
+// their position in the log. Like the tail it collects only while a source reads, and drops everything when that is
+// too much.
 type recentRows struct {
 	mu           sync.Mutex
 	read         bool
@@ -25,15 +25,13 @@ type placedPublication struct {
 	*publication
 }
 
-// reading reports whether a source reads.
 func (r *recentRows) reading() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.read
 }
 
-// add adds the publications of a durable commit. One of a commit that is not durable must never get here: another may
-// get its position.
+// add adds the publications of a durable commit; another commit may get the position of one that is not.
 func (r *recentRows) add(all []placedPublication) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -69,7 +69,6 @@ func (s *Source) After(ctx context.Context, number int64, limit int) ([]bus.Mess
 	return s.messagesOf(number, notices)
 }
 
-// messagesOf makes the messages of publications that follow a number.
 func (s *Source) messagesOf(number int64, notices []*publication) (msgs []bus.Message, upto int64, err error) {
 	msgs = make([]bus.Message, 0, len(notices))
 	for _, n := range notices {
@@ -86,9 +85,8 @@ func (s *Source) skip(n *publication, err error) {
 	s.cfg.Log.Error("row of the log cannot be published", "executionId", n.execution.String(), "error", err)
 }
 
-// selectPublications reads rows after a number, as many as fit into $3 bytes and one more. The
-// sum is over sizes alone; bodies that do not fit are not read. The order is the reader's
-// business: the database would sort bodies.
+// selectPublications reads rows after a number, as many as fit into $3 bytes and one more. Bodies
+// that do not fit are not read. The reader puts them into order: the database would sort bodies.
 const selectPublications = `SELECT w.news, coalesce(e.tenant, ''), e.id, l.commit_no, l.first_seq, l.last_seq, l.body
 	FROM (SELECT news, execution, commit_no, sum(size) OVER (ORDER BY news ROWS UNBOUNDED PRECEDING) - size AS before
 		FROM (SELECT news, execution, commit_no, length(body) AS size FROM engine_log WHERE news > $1 ORDER BY news
@@ -97,7 +95,6 @@ const selectPublications = `SELECT w.news, coalesce(e.tenant, ''), e.id, l.commi
 	LEFT JOIN engine_execution AS e ON e.num = w.execution
 	WHERE w.before < $3`
 
-// storedPublication is a row as it is stored.
 type storedPublication struct {
 	number int64
 	tenant string // "": the execution does not exist
@@ -121,7 +118,6 @@ func (s *Source) page(ctx context.Context, number int64, limit int) ([]*publicat
 	return out, err
 }
 
-// scanPublication reads a row of the log that is published.
 func scanPublication(r *sqldb.Row) (n storedPublication, err error) {
 	var id []byte
 	err = r.Scan(&n.number, &n.tenant, &id, &n.row.CommitNo, &n.row.FirstSeq, &n.row.LastSeq, &n.row.Body)
@@ -143,9 +139,8 @@ func (s *Source) publication(n *storedPublication, wanted map[string]engine.Publ
 	return out
 }
 
-// Rows are about in the order of their instants: transactions that ran side by side may
-// have numbers in the other order, and a clock may have been set back. So
-// Before leaves room, more when it looks far back.
+// Rows are about in the order of their instants: transactions run side by side, and clocks are set
+// back. So Before leaves room, more when it looks far back.
 const (
 	leastRoom = wire.Stamp(60_000)
 	roomPart  = 100 // of the time that it looks back
@@ -179,13 +174,11 @@ func (s *Source) Before(ctx context.Context, at wire.Stamp) (number int64, err e
 	return number, err
 }
 
-// selectLastNumber states what every numbered row satisfies: only then is the index of numbers used and not the whole
-// log.
+// selectLastNumber states what every numbered row satisfies, so that the index of numbers is used.
 const selectLastNumber = "SELECT coalesce(max(news), 0) FROM engine_log WHERE news > 0"
 
 const selectInstant = "SELECT news, first_seq, body FROM engine_log WHERE news >= $1 ORDER BY news LIMIT 1"
 
-// never is younger than every row.
 const never = wire.Stamp(math.MaxInt64)
 
 // instant is when the first row from a number on was written that says so.

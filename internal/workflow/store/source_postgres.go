@@ -16,7 +16,6 @@ const (
 		LEFT JOIN engine_execution AS e ON e.num = w.execution`
 )
 
-// numbered is a row that has a number.
 type numbered struct {
 	rowPlace
 	number int64

@@ -62,8 +62,8 @@ type Store struct {
 // publishing is what a store knows of its source and of publish policies.
 type publishing struct {
 	wake atomic.Pointer[func()] // wakes the source; nil: there is none
-	// policies are those of tenants that are not the default. On SQLite it is
-	// current, nil: look. On PostgreSQL it is what a source of this process saw last; nil: there is none.
+	// policies are those of tenants that are not the default: on SQLite the current ones (nil: look),
+	// on PostgreSQL what a source of this process saw last (nil: there is none).
 	policies atomic.Pointer[map[string]engine.PublishPolicy]
 }
 
@@ -76,9 +76,8 @@ func (n *publishing) wakeSource() {
 
 var _ engine.Store = (*Store)(nil)
 
-// patience is how long a commit waits for executions that others hold, in several
-// attempts. It is longer than PostgreSQL lets a process hang in a transaction (5 s), and
-// shorter than callers wait.
+// patience is how long a commit waits for executions that others hold: longer than PostgreSQL lets a
+// process hang in a transaction (5 s), and shorter than callers wait.
 const patience = 6 * time.Second
 
 // New makes a store of a database that has its tables (Migration).
@@ -121,12 +120,9 @@ func (s *Store) notes(b *engine.Batch) (stmts []sqldb.Stmt, err error) {
 	return stmts, nil
 }
 
-// Commit runs fn in a transaction that it may share with others, and returns after
-// it is durable.
-//
-// On PostgreSQL it does not share, and fn is run again when the transaction lost
-// against another one. Executions that others do not let go are left out in the end,
-// so that they do not hold up the rest.
+// Commit runs fn in a transaction that, on SQLite, it may share with others, and returns after it is
+// durable. On PostgreSQL fn is run again when the transaction lost against another one; executions
+// that others do not let go are left out in the end.
 func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) error) error {
 	if !s.pg {
 		return s.commit(ctx, fn)
@@ -147,7 +143,6 @@ func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) 
 	return err
 }
 
-// commit is Commit on SQLite.
 func (s *Store) commit(ctx context.Context, fn func(context.Context, engine.Tx) error) error {
 	t := tx{store: s}
 	err := s.db.Write(ctx, sqldb.Engine, func(ctx context.Context, sql *sqldb.Tx) error {
@@ -186,7 +181,6 @@ func (s *Store) Check(ctx context.Context) error {
 	}))
 }
 
-// read runs fn in a read transaction and names the operation in its errors.
 func (s *Store) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
 	return fault.Wrap(op, s.db.Read(ctx, fn))
 }

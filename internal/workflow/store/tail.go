@@ -1,13 +1,15 @@
 package store
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // MaxTail is how much memory the tail holds.
 const MaxTail = 8 << 20
 
-// tail is the end of the log in memory: on SQLite, where this process writes all rows, a source that keeps up need not
-// read back what was just written. It collects only while a source reads, and gives up when the source lags; then the
-// table is read.
+// tail is the end of the log in memory, on SQLite: a source that keeps up need not read back what was just written. It
+// collects only while a source reads, and gives up when the source lags.
 type tail struct {
 	mu           sync.Mutex
 	inFlight     []*inFlight    // commits that have numbers, in the order of their numbers
@@ -18,14 +20,13 @@ type tail struct {
 	weight       int
 }
 
-// inFlight is the publications of a commit that may still fail.
 type inFlight struct {
 	publications []*publication
 	ended        bool
 }
 
-// begin notes that a commit will have numbers, all of which are higher than last. It reports whether a source reads:
-// else publications need no events.
+// begin notes that a commit will have numbers after last, and reports whether a source reads: else publications need
+// no events.
 func (t *tail) begin(last int64) (f *inFlight, read bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,8 +38,8 @@ func (t *tail) begin(last int64) (f *inFlight, read bool) {
 	return f, t.read
 }
 
-// end notes that a commit is durable, or has failed and has no publications any more. It adds the publications of all
-// commits before which none is in flight.
+// end notes that a commit is durable, or has failed and has no publications. It adds those of all commits before which
+// none is in flight.
 func (t *tail) end(f *inFlight) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,5 +85,5 @@ func (t *tail) after(number int64, limit int) ([]*publication, bool) {
 		done++
 	}
 	t.from, t.publications = number, t.publications[done:]
-	return append([]*publication(nil), t.publications[:min(limit, len(t.publications))]...), true
+	return slices.Clone(t.publications[:min(limit, len(t.publications))]), true
 }

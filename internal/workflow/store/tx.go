@@ -34,7 +34,13 @@ func (t *tx) Fetch(ctx context.Context, want []engine.Want) ([]engine.History, e
 			out[i] = engine.History{Found: true, Fresh: true}
 			continue
 		}
-		head, err := wanted(ctx, t.sql, w)
+		var head engine.Head
+		var err error
+		if w.Num > 0 {
+			head, err = headByNum(ctx, t.sql, w.Tenant, w.Num)
+		} else {
+			head, err = headByID(ctx, t.sql, w.Tenant, w.ID)
+		}
 		if fault.KindOf(err) == fault.NotFound {
 			continue
 		}
@@ -46,13 +52,6 @@ func (t *tx) Fetch(ctx context.Context, want []engine.Want) ([]engine.History, e
 		}
 	}
 	return out, nil
-}
-
-func wanted(ctx context.Context, sql *sqldb.Tx, w *engine.Want) (engine.Head, error) {
-	if w.Num > 0 {
-		return headByNum(ctx, sql, w.Tenant, w.Num)
-	}
-	return headByID(ctx, sql, w.Tenant, w.ID)
 }
 
 // Number gives numbers that no execution has. The numbers of a commit that is undone stay unused.

@@ -10,9 +10,8 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// pgTx is one commit in the making on PostgreSQL, where other processes commit
-// too. What it looks at is locked first and read after, in a statement of its own:
-// one that waits for a lock may see what was there before. Only rows of
+// pgTx is one commit in the making on PostgreSQL. What it looks at is locked first and read after, in
+// a statement of its own: one that waits for a lock may see what was there before. Only rows of
 // engine_execution are ever locked.
 type pgTx struct {
 	shared
@@ -26,10 +25,8 @@ type pgTx struct {
 
 var _ engine.Tx = (*pgTx)(nil)
 
-// The statements below leave the planner no choice of consequence. It may have made
-// its plan while a table was empty, and keeps it when the table has grown: a plain
-// join could then read all of it. So a list of rows that somebody wants is an array
-// that an index looks up, or the left side of a LEFT JOIN, which is the outer one.
+// The planner may keep a plan that it made while a table was empty: a plain join could then read all
+// of it. So a list of wanted rows is an array that an index looks up, or the left side of a LEFT JOIN.
 const (
 	// theWanted are executions by their numbers and by their ids, of some tenants. No
 	// index serves the sum of a tenant and nothing.
@@ -65,7 +62,6 @@ func (t *pgTx) Now(ctx context.Context, _ flow.Time) (flow.Time, error) {
 	return t.now, nil
 }
 
-// clock asks for the time.
 func clock(now *flow.Time) sqldb.Stmt {
 	return sqldb.Stmt{Query: pgClock, Row: func(r *sqldb.Row) error { return r.Scan((*int64)(now)) }}
 }
@@ -90,7 +86,6 @@ func (t *pgTx) Fetch(ctx context.Context, want []engine.Want) ([]engine.History,
 	return f.histories(), nil
 }
 
-// names are executions to be asked for.
 type names struct {
 	nums    []int64
 	ids     [][]byte
@@ -112,7 +107,6 @@ func (n *names) add(w *engine.Want) {
 	}
 }
 
-// fetch gathers what is stored of the wanted executions.
 type fetch struct {
 	want    []engine.Want
 	all     names
@@ -122,7 +116,6 @@ type fetch struct {
 	byID    map[flow.ID]*stored
 }
 
-// stored is one execution.
 type stored struct {
 	head     engine.Head
 	commitNo int64
@@ -190,7 +183,6 @@ func (f *fetch) rowsUpTo(of *names, upTo int64) sqldb.Stmt {
 	}
 }
 
-// find gives what is stored of a wanted execution, nil when there is none.
 func (f *fetch) find(w *engine.Want) *stored {
 	e := f.byNum[w.Num]
 	if w.Num == 0 {
@@ -213,7 +205,6 @@ func (f *fetch) stale() (out names) {
 	return out
 }
 
-// histories are the answers, in the order asked for.
 func (f *fetch) histories() []engine.History {
 	out := make([]engine.History, len(f.want))
 	for i := range f.want {
@@ -259,9 +250,8 @@ const pgReady = `SELECT r.ready_at, r.execution, r.node
 	WHERE r.tenant = $1 AND r.queue = $2 AND (r.ready_at, r.execution, r.node) > ($3, $4, $5)
 	ORDER BY r.ready_at, r.execution, r.node LIMIT $6 FOR UPDATE OF e SKIP LOCKED`
 
-// Ready lists ready tasks of a queue after a place in its order and locks their
-// executions. One that another commit has locked is left out: its tasks may be on
-// their way to somebody. A row may be gone by the time that its execution is locked;
+// Ready lists ready tasks of a queue after a place in its order and locks their executions, without
+// those that another commit has locked. A row may be gone by the time that its execution is locked;
 // the execution, read after that, says so.
 func (t *pgTx) Ready(
 	ctx context.Context, tenant, queue string, after engine.ReadyRow, limit int,

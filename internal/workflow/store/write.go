@@ -93,11 +93,9 @@ func (t *tx) append(ctx context.Context, rows []engine.LogRow, news []engine.Pub
 	return nil
 }
 
-// counter gathers how the numbers of executions change, so that a batch writes
-// each of them once.
+// counter gathers how the numbers of executions change, to write each of them once.
 type counter map[group]int64
 
-// group is what executions are counted by.
 type group struct {
 	tenant, graph string
 	status        flow.Status
@@ -112,7 +110,6 @@ func (c counter) changed(h *engine.Update) {
 	}
 }
 
-// groups are those that change, in order.
 func (c counter) groups() []group {
 	groups := make([]group, 0, len(c))
 	for g, n := range c {

@@ -97,7 +97,6 @@ func (t *pgTx) Write(ctx context.Context, b *engine.Batch) error {
 	return nil
 }
 
-// newestOf gives the newest commit number of each execution in a batch.
 func newestOf(log []engine.LogRow) map[int64]int64 {
 	newest := make(map[int64]int64, len(log))
 	for i := range log {
@@ -107,7 +106,6 @@ func newestOf(log []engine.LogRow) map[int64]int64 {
 	return newest
 }
 
-// columns makes an array of every column of some rows.
 func column[R, V any](rows []R, of func(*R) V) []V {
 	out := make([]V, len(rows))
 	for i := range rows {
@@ -116,8 +114,7 @@ func column[R, V any](rows []R, of func(*R) V) []V {
 	return out
 }
 
-// creations are the arguments of pgCreate. What is created with a commit number
-// needs no other statement for it.
+// creations are the arguments of pgCreate, which sets commit numbers too.
 func creations(heads []engine.Head, newest map[int64]int64, counts counter) []any {
 	return []any{
 		column(heads, func(h *engine.Head) int64 { return h.Num }),
@@ -155,14 +152,12 @@ func updates(heads []engine.Update, newest map[int64]int64, counts counter) []an
 	}
 }
 
-// taken takes a number out of a map.
 func taken(newest map[int64]int64, num int64) int64 {
 	no := newest[num]
 	delete(newest, num)
 	return no
 }
 
-// bumps are the arguments of pgBump.
 func bumps(newest map[int64]int64) []any {
 	nums := make([]int64, 0, len(newest))
 	for num := range newest {
@@ -231,8 +226,8 @@ func (t *pgTx) note(b *engine.Batch) {
 	}
 }
 
-// memories are arguments of pgRemember, in one order for everybody: two commits that
-// remember the same keys do not wait for each other in a circle.
+// memories are arguments of pgRemember, in one order for everybody, so that two commits with the
+// same keys do not wait for each other in a circle.
 func memories(keys []engine.KeyRow) []any {
 	type digested struct {
 		digest []byte
