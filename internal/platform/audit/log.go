@@ -112,8 +112,8 @@ func scan(row *sqldb.Row) (e Entry, err error) {
 // sqldb.Holes.
 func (l *Log) After(ctx context.Context, num int64, limit int) (page []Entry, err error) {
 	err = l.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		page, err = sqldb.Collect(ctx, tx, scan, selectEntries+" FROM audit_log WHERE num > $1 ORDER BY num LIMIT $2", num,
-			limit)
+		page, err = sqldb.Collect(ctx, tx, scan,
+			selectEntries+" FROM audit_log WHERE num > $1 ORDER BY num LIMIT $2", num, limit)
 		return err
 	})
 	return page, fault.Wrap("audit.after", err)
