@@ -67,7 +67,8 @@ func TestAJobTakesFewerRecordsWhenTheirRulesAreCostly(t *testing.T) {
 			"Nightly",
 			"30 9 * * *",
 			"Asia/Tokyo",
-			`"object":"Account","condition":"record.Name == 'A'","actions":[{"key":"rate","type":"updateField","field":"Rating","value":"Warm"}]`,
+			`"object":"Account","condition":"record.Name == 'A'","actions":[{"key":"rate","type":"updateField",
+				"field":"Rating","value":"Warm"}]`,
 		)
 		r.at("2026-01-11T00:30:01Z")
 		r.work()

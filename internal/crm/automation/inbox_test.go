@@ -21,7 +21,8 @@ func TestNotesAreReadAndTasksAreDoneByWhomTheyAreFor(t *testing.T) {
 			"Account",
 			`["create"]`,
 			"",
-			`[{"key":"n","type":"notify","message":"Look."},{"key":"mine","type":"createTask","message":"Mine.","dueDays":2},
+			`[{"key":"n","type":"notify","message":"Look."},{"key":"mine","type":"createTask","message":"Mine.",
+				"dueDays":2},
 			{"key":"ours","type":"createTask","to":{"type":"Group","id":"`+team+`"},"message":"Ours.","dueDays":1}]`,
 		)
 		r.create("Account", `{"Name":"A"}`)

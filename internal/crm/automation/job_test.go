@@ -45,7 +45,8 @@ func TestAJobComesAtItsTimesAndActsOnItsRecordsOnce(t *testing.T) {
 		r.at("2026-01-10T12:00:00Z")
 		r.job(50, "Nightly", "30 9 * * *", "Asia/Tokyo",
 			`"object":"Account","condition":"record.NumberOfEmployees >= 5","actions":[
-			{"key":"rate","type":"updateField","field":"Rating","value":"Warm"},{"key":"tell","type":"notify","message":"big"},{"key":"go","type":"startGraph","graphId":"greet"}]`)
+			{"key":"rate","type":"updateField","field":"Rating","value":"Warm"},{"key":"tell","type":"notify",
+			"message":"big"},{"key":"go","type":"startGraph","graphId":"greet"}]`)
 		r.job(51, "Alone", "0 * * * *", "UTC", `"actions":[{"key":"go","type":"startGraph","graphId":"greet"}]`)
 		if got := r.show(50); got.NextAt.String() != "2026-01-11T00:30:00.000Z" || got.Last != nil {
 			t.Errorf("got %+v", got)
@@ -151,7 +152,8 @@ func TestARefusedActionOfAJobIsNotedAndTheOthersAreDone(t *testing.T) {
 		r.define(
 			model.KindValidationRule,
 			id(300),
-			`{"name":"V","object":"Account","condition":"record.Name == \"A1\" && record.Phone == \"9\"","message":"Not 9.","field":"Phone"}`,
+			`{"name":"V","object":"Account","condition":"record.Name == \"A1\" && record.Phone == \"9\"",
+				"message":"Not 9.","field":"Phone"}`,
 		)
 		r.job(50, "J", "0 9 * * *", "UTC",
 			`"object":"Account","actions":[{"key":"set","type":"updateField","field":"Phone","value":"9"}]`)

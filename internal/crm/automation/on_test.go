@@ -31,9 +31,11 @@ func TestAutomationConsumesExactlyWhatTheDocumentListsForIt(t *testing.T) {
 	}
 }
 
-const allActions = `[{"key":"tell","type":"notify","message":"Look."},{"key":"team","type":"notify","to":{"type":"Group","id":"%[1]s"},"message":"All of you."},
+const allActions = `[{"key":"tell","type":"notify","message":"Look."},{"key":"team","type":"notify",
+	"to":{"type":"Group","id":"%[1]s"},"message":"All of you."},
 	{"key":"todo","type":"createTask","to":{"type":"Group","id":"%[1]s"},"message":"Call them.","dueDays":3},
-	{"key":"rate","type":"updateField","field":"Rating","value":"Hot"},{"key":"phone","type":"updateField","field":"Phone","value":"1"},
+	{"key":"rate","type":"updateField","field":"Rating","value":"Hot"},{"key":"phone","type":"updateField",
+	"field":"Phone","value":"1"},
 	{"key":"go","type":"startGraph","graphId":"greet"}]`
 
 func TestEveryActionIsDoneOnceForAnEvent(t *testing.T) {
@@ -153,7 +155,8 @@ func TestAGraphThatCannotBeStartedIsNotedAndTheOthersAreStarted(t *testing.T) {
 			"Account",
 			`["create"]`,
 			"",
-			`[{"key":"none","type":"startGraph","graphId":"nothing"},{"key":"some","type":"startGraph","graphId":"greet"}]`,
+			`[{"key":"none","type":"startGraph","graphId":"nothing"},{"key":"some","type":"startGraph",
+				"graphId":"greet"}]`,
 		)
 		r.create("Account", `{"Name":"Acme"}`)
 		r.quiet()
@@ -321,7 +324,8 @@ func TestAnActionThatIsRefusedIsADeadLetterAndLeavesNothingBehind(t *testing.T) 
 			"Account",
 			`["create"]`,
 			"",
-			`[{"key":"a","type":"notify","message":"hello"},{"key":"b","type":"updateField","field":"Phone","value":"9"}]`,
+			`[{"key":"a","type":"notify","message":"hello"},{"key":"b","type":"updateField","field":"Phone",
+				"value":"9"}]`,
 		)
 		v := r.create("Account", `{"Name":"A"}`)
 		r.quiet()
@@ -338,7 +342,8 @@ func TestAnActionThatIsRefusedIsADeadLetterAndLeavesNothingBehind(t *testing.T) 
 		r.define(
 			model.KindWorkflowRule,
 			id(100),
-			`{"name":"Bad","object":"Account","on":["create"],"when":"after","actions":[{"key":"a","type":"notify","message":"hello"}],"isActive":false}`,
+			`{"name":"Bad","object":"Account","on":["create"],"when":"after","actions":[{"key":"a","type":"notify",
+				"message":"hello"}],"isActive":false}`,
 		)
 		r.replay("RecordCreated") // the record is gone by now
 		if got := r.runs(automation.RunQuery{}); !slices.Equal(got, []string{"Late/b updateField NOTHING"}) {

@@ -24,7 +24,8 @@ func TestWhatIsRememberedStaysForExactlyItsTime(t *testing.T) {
 			table, insert string // id is $1, the instant $2
 			kept          time.Duration
 		}{
-			{"automation_run", `INSERT INTO automation_run VALUES ('t', $1, 'r', 'a', 'x', $2, 'e', 's', 'n', 'notify', 'Lead',
+			{"automation_run", `INSERT INTO automation_run VALUES ('t', $1, 'r', 'a', 'x', $2, 'e', 's', 'n',
+				'notify', 'Lead',
 				0, 1, '', '', '', '', 0, 0)`, 30 * dayLong},
 			{
 				"automation_cause", `INSERT INTO automation_cause VALUES ('t', 'Lead', $1, 1, 0, 0, '', $2)`,

@@ -297,7 +297,8 @@ func (r *rig) quiet() {
 				return err
 			}
 			return tx.Row(ctx, `SELECT (SELECT count(*) FROM bus_dead WHERE consumer = 'automation') +
-				(SELECT count(*) FROM bus_parked p JOIN bus_lane l ON l.consumer = p.consumer AND l.partition_key = p.partition_key
+				(SELECT count(*) FROM bus_parked p JOIN bus_lane l ON l.consumer = p.consumer
+				AND l.partition_key = p.partition_key
 				WHERE p.consumer = 'automation' AND p.dead = 0 AND l.state = 1)`).Scan(&left)
 		})
 		if err != nil {

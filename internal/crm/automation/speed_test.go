@@ -29,7 +29,8 @@ func TestAutomationKeepsUp(t *testing.T) {
 			"Account",
 			`["update"]`,
 			"record.Phone != old.Phone",
-			`[{"key":"tell","type":"notify","message":"m"},{"key":"rate","type":"updateField","field":"Rating","value":"Hot"}]`,
+			`[{"key":"tell","type":"notify","message":"m"},{"key":"rate","type":"updateField","field":"Rating",
+				"value":"Hot"}]`,
 		)
 		ops := make([]records.Op, each)
 		for i := range ops {

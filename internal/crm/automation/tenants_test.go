@@ -115,8 +115,10 @@ func (r *rig) settle(of, role string) {
 		{
 			model.KindWorkflowRule, id(100),
 			fmt.Sprintf(`{"name":%[1]q,"object":"Account","on":["create"],"when":"after","condition":"true","actions":[
-			{"key":"u","type":"createTask","to":{"type":"User","id":%[2]q},"message":%[1]q},{"key":"r","type":"createTask","to":{"type":"Role","id":%[3]q},"message":%[1]q},
-			{"key":"g","type":"createTask","to":{"type":"Group","id":%[4]q},"message":%[1]q},{"key":"n","type":"notify","to":{"type":"User","id":%[2]q},"message":%[1]q}]}`,
+			{"key":"u","type":"createTask","to":{"type":"User","id":%[2]q},"message":%[1]q},{"key":"r",
+			"type":"createTask","to":{"type":"Role","id":%[3]q},"message":%[1]q},
+			{"key":"g","type":"createTask","to":{"type":"Group","id":%[4]q},"message":%[1]q},{"key":"n",
+			"type":"notify","to":{"type":"User","id":%[2]q},"message":%[1]q}]}`,
 				"of "+of, ann, role, team),
 		},
 	} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
@@ -37,7 +38,7 @@ func (s *Territories) Assigned(ctx context.Context, tenant, territoryID string, 
 	page []string, total int, err error,
 ) {
 	a := &assignments[of]
-	err = s.read(ctx, "sharing.assigned", func(ctx context.Context, tx *sqldb.Tx) error {
+	err = s.Read(ctx, "assigned", func(ctx context.Context, tx *sqldb.Tx) error {
 		if _, err := territory(ctx, tx, tenant, territoryID); err != nil {
 			return err
 		}
@@ -54,11 +55,11 @@ func (s *Territories) Assigned(ctx context.Context, tenant, territoryID string, 
 }
 
 // Assign assigns a user or an account to a territory; created says that it was not before.
-func (s *Territories) Assign(ctx context.Context, call Caller, territoryID string, of Assignment, id string) (
+func (s *Territories) Assign(ctx context.Context, call kit.Caller, territoryID string, of Assignment, id string) (
 	created bool, err error,
 ) {
 	a := &assignments[of]
-	err = s.change(ctx, "sharing.assign", call, territoryID,
+	err = s.change(ctx, "assign", call, territoryID,
 		func(ctx context.Context, tx *sqldb.Tx) (*wire.TerritoryAssignmentChanged, error) {
 			if err := s.assignable(ctx, tx, call.Tenant, of, id); err != nil {
 				return nil, err
@@ -74,9 +75,11 @@ func (s *Territories) Assign(ctx context.Context, call Caller, territoryID strin
 }
 
 // Unassign removes an assignment.
-func (s *Territories) Unassign(ctx context.Context, call Caller, territoryID string, of Assignment, id string) error {
+func (s *Territories) Unassign(
+	ctx context.Context, call kit.Caller, territoryID string, of Assignment, id string,
+) error {
 	a := &assignments[of]
-	return s.change(ctx, "sharing.unassign", call, territoryID,
+	return s.change(ctx, "unassign", call, territoryID,
 		func(ctx context.Context, tx *sqldb.Tx) (*wire.TerritoryAssignmentChanged, error) {
 			n, err := tx.Exec(ctx, "DELETE FROM "+a.table+" WHERE tenant_id = $1 AND territory_id = $2 AND "+a.column+
 				" = $3", call.Tenant, territoryID, id)
@@ -98,7 +101,7 @@ func changeOf(of Assignment, change, id string) *wire.TerritoryAssignmentChanged
 // territory, so that transactions which publish changes of territories cannot deadlock.
 func (s *Territories) unassignGone(ctx context.Context, tx *sqldb.Tx, tenant string, gone []touched) error {
 	type place struct{ territory, account string }
-	calls := map[string]Caller{}
+	calls := map[string]kit.Caller{}
 	ids := make([]string, len(gone))
 	for i := range gone {
 		ids[i], calls[gone[i].id] = gone[i].id, gone[i].call

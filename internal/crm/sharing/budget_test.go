@@ -121,7 +121,7 @@ func TestEventsThatLeadToManyRowsAreTakenOneByOne(t *testing.T) {
 func (t *tenant) putRules(n int) {
 	t.Helper()
 	target := model.Member{Type: model.TypeUser, ID: num(users, 1)}
-	t.change(func(ctx context.Context, tx *sqldb.Tx) error {
+	t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 		var stmts []sqldb.Stmt
 		for i := range n {
 			body, err := json.Marshal(&model.SharingRule{
@@ -154,8 +154,8 @@ func (t *tenant) tryAll() (err error) {
 			all = append(all, &t.waits[key][i])
 		}
 	}
-	undone := t.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		err = t.handleAll(ctx, tx, slices.Clone(all))
+	undone := t.DB.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		err = t.consumer.HandleAll(ctx, tx, slices.Clone(all))
 		return errors.Join(err, errUndone)
 	})
 	if !errors.Is(undone, errUndone) {
@@ -167,7 +167,7 @@ func (t *tenant) tryAll() (err error) {
 // ruleRows counts the rows of rules.
 func (t *tenant) ruleRows() (n int) {
 	t.Helper()
-	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
+	t.See(func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Row(ctx, "SELECT count(*) FROM sharing_share WHERE tenant_id = $1 AND cause = $2", t.id,
 			CauseRule).Scan(&n)
 	})

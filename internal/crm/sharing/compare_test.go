@@ -47,9 +47,9 @@ func (p *play) compareList(user, object string, level model.Access) {
 	slices.Sort(want)
 	got := map[string][]string{}
 	var total int
-	p.see(func(ctx context.Context, tx *sqldb.Tx) (err error) {
+	p.See(func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		var ids []string
-		if total, ids, err = p.See(ctx, tx, p.id, object, user, level); err != nil {
+		if total, ids, err = p.Visible.See(ctx, tx, p.id, object, user, level); err != nil {
 			return err
 		}
 		if ids != nil {
@@ -104,8 +104,8 @@ func (p *play) count() {
 	user, object, level := p.pick("counts", users, 6), p.object(), p.access()
 	var total int
 	var ids, want []string
-	p.see(func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		if total, ids, err = p.See(ctx, tx, p.id, object, user, level); err == nil {
+	p.See(func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		if total, ids, err = p.Visible.See(ctx, tx, p.id, object, user, level); err == nil {
 			want, err = p.visible(ctx, tx, object, user, level, p.WhereOne)
 		}
 		return err

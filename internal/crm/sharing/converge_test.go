@@ -351,7 +351,7 @@ func (p *play) rebuild() {
 		return
 	}
 	p.task = &claimed.Tasks[0]
-	p.see(func(ctx context.Context, tx *sqldb.Tx) error {
+	p.See(func(ctx context.Context, tx *sqldb.Tx) error {
 		all, err := rebuilder{p.Sharing}.Jobs(ctx, tx, "tenant_id = $1 AND execution = $2", p.id,
 			p.task.Execution.String())
 		p.building = all[0]
@@ -367,7 +367,7 @@ func (p *play) rebuild() {
 
 // models are those of the tenant that are being built.
 func (p *play) models() (all []Model) {
-	p.see(func(ctx context.Context, tx *sqldb.Tx) (err error) {
+	p.See(func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		all, err = models(ctx, tx, "tenant_id = $1 AND status = 1 ORDER BY num", p.id)
 		return err
 	})

@@ -55,7 +55,7 @@ type Ask struct {
 // Explain says who has which access to a record, and why: of one user, or to whom it is
 // given.
 func (s *Sharing) Explain(ctx context.Context, ask Ask) (all []Access, err error) {
-	err = s.read(ctx, "sharing.explain", func(ctx context.Context, tx *sqldb.Tx) error {
+	err = s.Read(ctx, "explain", func(ctx context.Context, tx *sqldb.Tx) error {
 		m, err := s.cfg.Models.Model(ctx, tx, ask.Tenant)
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/metadata"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -16,10 +17,14 @@ func TestWhoHoldsWhatKeepsOthersOut(t *testing.T) {
 	db := sqltest.Open(t, sqldb.Config{URL: pgtest.New(t)}, metadata.Migration(), records.Migration(), Migration())
 	type hold = func(ctx context.Context, tx *sqldb.Tx) error
 	some := func(tenant, object string, ids ...string) hold {
-		return func(ctx context.Context, tx *sqldb.Tx) error { return holdRecords(ctx, tx, tenant, object, ids) }
+		return func(ctx context.Context, tx *sqldb.Tx) error {
+			return kit.SharingLocks.HoldEach(ctx, tx, lockOf(tenant, object), ids)
+		}
 	}
 	object := func(tenant, object string) hold {
-		return func(ctx context.Context, tx *sqldb.Tx) error { return holdObject(ctx, tx, tenant, object) }
+		return func(ctx context.Context, tx *sqldb.Tx) error {
+			return kit.SharingLocks.Hold(ctx, tx, lockOf(tenant, object))
+		}
 	}
 	whole := func(tenant string) hold {
 		return func(ctx context.Context, tx *sqldb.Tx) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
@@ -61,10 +62,6 @@ func (b *territoryBody) draft(id string) (Draft, error) {
 	return d, nil
 }
 
-func callerOf(c *gate.Call) Caller {
-	return Caller{Tenant: c.Principal.Tenant, CorrelationID: c.CorrelationID}
-}
-
 // listTerritories answers GET /sharing/territories.
 func (a *api) listTerritories(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c)
@@ -91,13 +88,13 @@ func (a *api) putTerritory(ctx context.Context, c *gate.Call) (gate.Reply, error
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	t, created, err := a.sharing.Territories.Put(ctx, callerOf(c), c.Path("id"), d)
+	t, created, err := a.sharing.Territories.Put(ctx, kit.CallerOf(c), c.Path("id"), d)
 	return gate.Reply{Status: rest.PutStatus(created), Body: t}, err
 }
 
 // deleteTerritory answers DELETE /sharing/territories/{id}.
 func (a *api) deleteTerritory(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	return gate.Reply{Status: http.StatusNoContent}, a.sharing.Territories.Delete(ctx, callerOf(c), c.Path("id"))
+	return gate.Reply{Status: http.StatusNoContent}, a.sharing.Territories.Delete(ctx, kit.CallerOf(c), c.Path("id"))
 }
 
 // listAssigned answers GET of what is assigned to a territory.
@@ -119,7 +116,7 @@ func (a *api) assign(of Assignment, name string) rest.Handler {
 		if len(c.Body) > 0 {
 			return gate.Reply{}, rest.Invalid("", "an assignment has no body; the path says it all")
 		}
-		_, err := a.sharing.Territories.Assign(ctx, callerOf(c), c.Path("id"), of, c.Path(name))
+		_, err := a.sharing.Territories.Assign(ctx, kit.CallerOf(c), c.Path("id"), of, c.Path(name))
 		return gate.Reply{Status: http.StatusNoContent}, err
 	}
 }
@@ -127,7 +124,7 @@ func (a *api) assign(of Assignment, name string) rest.Handler {
 // unassign answers DELETE of an assignment to a territory.
 func (a *api) unassign(of Assignment, name string) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		err := a.sharing.Territories.Unassign(ctx, callerOf(c), c.Path("id"), of, c.Path(name))
+		err := a.sharing.Territories.Unassign(ctx, kit.CallerOf(c), c.Path("id"), of, c.Path(name))
 		return gate.Reply{Status: http.StatusNoContent}, err
 	}
 }

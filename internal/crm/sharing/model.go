@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -55,7 +56,8 @@ func models(ctx context.Context, tx *sqldb.Tx, where string, args ...any) ([]Mod
 			err = json.Unmarshal([]byte(m.stored), &m.Setup)
 		}
 		return m, err
-	}, `SELECT num, tenant_id, object, version, status, setup, execution, place, processed, total, created_at, active_at,
+	}, `SELECT num, tenant_id, object, version, status, setup, execution, place, processed, total, created_at,
+		active_at,
 		ended_at FROM sharing_model WHERE `+where, args...)
 }
 
@@ -123,7 +125,7 @@ func (s *Sharing) resetup(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 	if _, _, err := holdTenant(ctx, tx, tenant); err != nil {
 		return err
 	}
-	if err := holdObject(ctx, tx, tenant, object); err != nil {
+	if err := kit.SharingLocks.Hold(ctx, tx, lockOf(tenant, object)); err != nil {
 		return err
 	}
 	now, err := s.ensureModels(ctx, tx, tenant, object)
@@ -163,7 +165,7 @@ func (s *Sharing) insertModel(ctx context.Context, tx *sqldb.Tx, m *model.Model,
 	if err != nil {
 		return err
 	}
-	at, err := s.now(ctx, tx)
+	at, err := s.Now(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -189,7 +191,7 @@ func (s *Sharing) insertModel(ctx context.Context, tx *sqldb.Tx, m *model.Model,
 
 // endModel ends a model; its rows are deleted later.
 func (s *Sharing) endModel(ctx context.Context, tx *sqldb.Tx, m *Model, status Status) error {
-	at, err := s.now(ctx, tx)
+	at, err := s.Now(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -216,7 +218,7 @@ const MaxModels = 20
 // ListModels are the models of a tenant, by object and from the newest on; of one object
 // unless that is "".
 func (s *Sharing) ListModels(ctx context.Context, tenant, object string) (all []Model, err error) {
-	err = s.read(ctx, "sharing.models", func(ctx context.Context, tx *sqldb.Tx) error {
+	err = s.Read(ctx, "models", func(ctx context.Context, tx *sqldb.Tx) error {
 		m, err := s.cfg.Models.Model(ctx, tx, tenant)
 		if err != nil {
 			return err

@@ -16,13 +16,13 @@ func TestModelsOfTwoTenantsAreTwo(t *testing.T) {
 		each := func(fn func(tenant, object string) error) error {
 			return errors.Join(fn(acme, "Account"), fn(zeta, "Account"), fn(acme, "Lead"), fn(zeta, "Lead"))
 		}
-		r.change(func(ctx context.Context, tx *sqldb.Tx) error {
+		r.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 			return each(func(tenant, object string) error {
 				_, err := r.ensureModels(ctx, tx, tenant, object)
 				return err
 			})
 		})
-		err := r.db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+		err := r.DB.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 			return each(func(tenant, object string) error {
 				m, err := activeModel(ctx, tx, tenant, object)
 				if err == nil && (m == nil || m.tenant != tenant || m.Object != object) {

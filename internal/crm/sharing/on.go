@@ -1,12 +1,11 @@
 package sharing
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/fault"
@@ -14,81 +13,49 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// handlers are the events that sharing consumes: those that the document lists for it.
-var handlers = map[string]func(*Sharing, context.Context, *sqldb.Tx, *wire.Event) error{
-	"RecordCreated":              (*Sharing).onRecord,
-	"RecordUpdated":              (*Sharing).onRecord,
-	"RecordDeleted":              (*Sharing).onRecord,
-	"OwnerChanged":               (*Sharing).onRecord,
-	"TeamMemberChanged":          (*Sharing).onRecord,
-	"MetadataChanged":            (*Sharing).onMetadata,
-	"SharingConfigChanged":       (*Sharing).onConfig,
-	"PermissionChanged":          (*Sharing).onDirectory,
-	"RoleHierarchyChanged":       (*Sharing).onDirectory,
-	"GroupMemberChanged":         (*Sharing).onDirectory,
-	"TerritoryAssignmentChanged": (*Sharing).onTerritory,
-}
-
-// Types are the events that sharing consumes, in the order of the document.
-var Types = []string{
-	"RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "MetadataChanged", "PermissionChanged",
-	"RoleHierarchyChanged", "GroupMemberChanged", "TeamMemberChanged", "TerritoryAssignmentChanged",
-	"SharingConfigChanged",
-}
-
-// Consumer is the consumer of sharing.
+// Consumer is the consumer of sharing, of the events that the document lists for it, in its
+// order. Events say that something is different, not what: that is read.
 func (s *Sharing) Consumer() bus.Consumer {
-	return bus.Consumer{Name: "sharing", Stream: wire.Events, Types: Types, Handle: s.handle, HandleAll: s.handleAll}
-}
-
-// handle handles an event. Events say that something is different, not what: that is read.
-func (s *Sharing) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	on := handlers[e.Type]
-	if on == nil {
-		return bus.Permanent(fmt.Errorf("sharing consumes no events of type %s", e.Type))
-	}
-	return fault.Wrap("sharing.on", on(s, ctx, tx, e))
-}
-
-// handleAll handles events together: the rows of the records that they name are brought up to
-// date at once, and those of each once, however many events name it.
-func (s *Sharing) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
-	type place struct{ tenant, object string }
-	of := map[place]map[string]*mention{} // by id
-	var others []*wire.Event
-	for _, e := range events {
-		switch e.Type {
-		case "RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "TeamMemberChanged":
-		default:
-			others = append(others, e)
-			continue
-		}
-		object, m, err := mentionOf(e)
+	c := kit.Consumer(
+		"sharing",
+		kit.On("RecordCreated", s.onRecord),
+		kit.On("RecordUpdated", s.onRecord),
+		kit.On("RecordDeleted", s.onRecord),
+		kit.On("OwnerChanged", s.onRecord),
+		kit.On("MetadataChanged", s.onMetadata),
+		kit.On("PermissionChanged", s.onDirectory),
+		kit.On("RoleHierarchyChanged", s.onDirectory),
+		kit.On("GroupMemberChanged", s.onDirectory),
+		kit.On("TeamMemberChanged", s.onRecord),
+		kit.On("TerritoryAssignmentChanged", s.onTerritory),
+		kit.On("SharingConfigChanged", s.onConfig),
+	)
+	// The rows of the records that events name are brought up to date together, and those of
+	// each once, however many events name it.
+	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
+		groups, others, err := kit.GroupRecords(events, mentionOf)
 		if err != nil {
 			return err
 		}
-		at := place{e.Tenant, object}
-		if of[at] == nil {
-			of[at] = map[string]*mention{}
+		for _, g := range groups {
+			if err := s.refreshAll(ctx, tx, g.Tenant, g.Object, g.Named...); err != nil {
+				return fault.Wrap("sharing.on", err)
+			}
 		}
-		if before := of[at][m.id]; before != nil {
-			m.join(before)
+		for _, e := range others {
+			if err := c.Handle(ctx, tx, e); err != nil {
+				return err
+			}
 		}
-		of[at][m.id] = m
+		return nil
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.object, b.object))
-	}) {
-		if err := s.refreshAll(ctx, tx, at.tenant, at.object, of[at]); err != nil {
-			return fault.Wrap("sharing.on", err)
-		}
-	}
-	for _, e := range others {
-		if err := s.handle(ctx, tx, e); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c
+}
+
+// recordEvent is what the payloads of events about records have for sharing.
+type recordEvent struct {
+	kit.Record
+	ChangedFields []string `json:"changedFields"`
 }
 
 // mention is a record that events name.
@@ -99,16 +66,9 @@ type mention struct {
 	fields []string // so they may if there are rules on one of these
 }
 
-// mentionOf is the record that an event names, and of which object.
-func mentionOf(e *wire.Event) (object string, m *mention, err error) {
-	p, err := wire.DecodePayload[struct {
-		named
-		ChangedFields []string `json:"changedFields"`
-	}](e)
-	if err != nil {
-		return "", nil, err
-	}
-	m = &mention{touched: touched{id: p.RecordID, call: callOf(e), changed: e.Type == "OwnerChanged"}}
+// newMention is what an event says of its record.
+func newMention(e *wire.Event, p recordEvent) *mention {
+	m := &mention{touched: touched{id: p.RecordID, call: callOf(e), changed: e.Type == "OwnerChanged"}}
 	switch e.Type {
 	case "RecordUpdated":
 		m.fields = p.ChangedFields
@@ -117,10 +77,20 @@ func mentionOf(e *wire.Event) (object string, m *mention, err error) {
 	default:
 		m.surely = true
 	}
-	return p.ObjectName, m, nil
+	return m
 }
 
-// join adds what an event before said of the record.
+// mentionOf is newMention of an event that is about a record, and the object.
+func mentionOf(e *wire.Event) (object string, m *mention, ok bool, err error) {
+	switch e.Type {
+	case "RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "TeamMemberChanged":
+		p, err := wire.DecodePayload[recordEvent](e)
+		return p.ObjectName, newMention(e, p), true, err
+	}
+	return "", nil, false, nil
+}
+
+// join adds what an earlier event said of the record.
 func (m *mention) join(before *mention) {
 	m.changed, m.surely, m.ruled = m.changed || before.changed, m.surely || before.surely, m.ruled || before.ruled
 	m.fields = append(before.fields, m.fields...)
@@ -162,21 +132,23 @@ const ownerField = "OwnerId"
 
 // refreshAll brings the rows of records that events name up to date, where they may have
 // to be others.
-func (s *Sharing) refreshAll(
-	ctx context.Context,
-	tx *sqldb.Tx,
-	tenant, object string,
-	all map[string]*mention,
-) error {
+func (s *Sharing) refreshAll(ctx context.Context, tx *sqldb.Tx, tenant, object string, all ...*mention) error {
 	models, err := s.ensureModels(ctx, tx, tenant, object)
 	if err != nil {
 		return err
 	}
+	byID := map[string]*mention{}
+	for _, m := range all {
+		if before := byID[m.id]; before != nil {
+			m.join(before)
+		}
+		byID[m.id] = m
+	}
 	w := watchedBy(models)
 	var some []touched
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		if all[id].concerns(w) {
-			some = append(some, all[id].touched)
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		if byID[id].concerns(w) {
+			some = append(some, byID[id].touched)
 		}
 	}
 	if len(some) == 0 {
@@ -185,43 +157,25 @@ func (s *Sharing) refreshAll(
 	return s.refresh(ctx, tx, tenant, object, some...)
 }
 
-// named is what the events of a record have in common.
-type named struct {
-	ObjectName string `json:"objectName"`
-	RecordID   string `json:"recordId"`
-}
-
 // onRecord brings the rows of a record up to date. Without rules on what changed of its
 // fields, a record that is created or updated keeps those that it has: its owner is in its
 // own row. Another owner is published, also when the rows are up to date already.
-func (s *Sharing) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	object, m, err := mentionOf(e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
-	return s.refreshAll(ctx, tx, e.Tenant, object, map[string]*mention{m.id: m})
+func (s *Sharing) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p recordEvent) error {
+	return s.refreshAll(ctx, tx, e.Tenant, p.ObjectName, newMention(e, p))
 }
 
 // onDirectory brings what follows from users, roles and groups up to date.
-func (s *Sharing) onDirectory(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+func (s *Sharing) onDirectory(ctx context.Context, tx *sqldb.Tx, e *wire.Event, _ struct{}) error {
 	return s.reclose(ctx, tx, e.Tenant)
 }
 
 // onConfig starts a rebuild when an object is to be shared in another way.
-func (s *Sharing) onConfig(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	p, err := wire.DecodePayload[named](e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
+func (s *Sharing) onConfig(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p kit.Record) error {
 	return s.resetup(ctx, tx, e.Tenant, p.ObjectName, false)
 }
 
 // onMetadata looks whether rules say something else since a field is another.
-func (s *Sharing) onMetadata(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	p, err := wire.DecodePayload[named](e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
+func (s *Sharing) onMetadata(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p kit.Record) error {
 	models, err := currentModels(ctx, tx, e.Tenant, p.ObjectName)
 	if err != nil || !slices.ContainsFunc(models, func(m Model) bool { return m.hasCriteria() }) {
 		return err
@@ -230,11 +184,9 @@ func (s *Sharing) onMetadata(ctx context.Context, tx *sqldb.Tx, e *wire.Event) e
 }
 
 // onTerritory brings up to date who is in territories, and the rows of accounts.
-func (s *Sharing) onTerritory(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	p, err := wire.DecodePayload[wire.TerritoryAssignmentChanged](e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
+func (s *Sharing) onTerritory(
+	ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.TerritoryAssignmentChanged,
+) error {
 	if p.AssignmentType == "Account" {
 		return s.refresh(ctx, tx, e.Tenant, accountObject, touched{id: string(p.AssignedID), call: callOf(e)})
 	}
@@ -245,4 +197,6 @@ func (s *Sharing) onTerritory(ctx context.Context, tx *sqldb.Tx, e *wire.Event) 
 }
 
 // callOf is on whose behalf an event is handled.
-func callOf(e *wire.Event) Caller { return Caller{e.Tenant, e.CorrelationID} }
+func callOf(e *wire.Event) kit.Caller {
+	return kit.Caller{Tenant: e.Tenant, CorrelationID: e.CorrelationID}
+}

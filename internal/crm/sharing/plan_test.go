@@ -27,7 +27,7 @@ func TestTotalsLookAtNoRecords(t *testing.T) {
 	} {
 		var b sqldb.Binds
 		query := "SELECT count(*) FROM (" + text(q.bind(&b)) + ") AS x"
-		r.see(func(ctx context.Context, tx *sqldb.Tx) error {
+		r.See(func(ctx context.Context, tx *sqldb.Tx) error {
 			for row, err := range tx.Query(ctx, "EXPLAIN QUERY PLAN "+query, b.Args()...) {
 				var id, parent, unused int64
 				var detail string

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
@@ -82,8 +83,6 @@ func (m *Model) Summary() (flow.Data, error) {
 // rebuilder builds models: a rebuild.Service.
 type rebuilder struct{ *Sharing }
 
-func (s rebuilder) Now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) { return s.now(ctx, tx) }
-
 func (rebuilder) Jobs(ctx context.Context, tx *sqldb.Tx, where string, args ...any) ([]*Model, error) {
 	all, err := models(ctx, tx, where, args...)
 	jobs := make([]*Model, len(all))
@@ -97,8 +96,8 @@ func (rebuilder) Jobs(ctx context.Context, tx *sqldb.Tx, where string, args ...a
 func (s rebuilder) Chunk(ctx context.Context, b *Model) (done bool, err error) {
 	var last string
 	var n int
-	err = s.write(ctx, "sharing.chunk", func(ctx context.Context, tx *sqldb.Tx) error {
-		if err := holdObject(ctx, tx, b.tenant, b.Object); err != nil {
+	err = s.Write(ctx, "chunk", func(ctx context.Context, tx *sqldb.Tx) error {
+		if err := kit.SharingLocks.Hold(ctx, tx, lockOf(b.tenant, b.Object)); err != nil {
 			return err
 		}
 		m, err := s.cfg.Models.Model(ctx, tx, b.tenant)
@@ -109,7 +108,7 @@ func (s rebuilder) Chunk(ctx context.Context, b *Model) (done bool, err error) {
 		if err != nil {
 			return err
 		}
-		granted, err := grantedTo(judgeOf(tx), m, &b.Setup, records)
+		granted, err := grantedTo(kit.JudgeOf(tx), m, &b.Setup, records)
 		if err != nil {
 			return err
 		}
@@ -176,7 +175,7 @@ func (s rebuilder) Finish(ctx context.Context, tx *sqldb.Tx, b *Model) error {
 	if _, _, err := holdTenant(ctx, tx, b.tenant); err != nil {
 		return err
 	}
-	if err := holdObject(ctx, tx, b.tenant, b.Object); err != nil {
+	if err := kit.SharingLocks.Hold(ctx, tx, lockOf(b.tenant, b.Object)); err != nil {
 		return err
 	}
 	old, err := activeModel(ctx, tx, b.tenant, b.Object)
@@ -189,7 +188,7 @@ func (s rebuilder) Finish(ctx context.Context, tx *sqldb.Tx, b *Model) error {
 	if err := s.endModel(ctx, tx, old, Retired); err != nil {
 		return err
 	}
-	at, err := s.now(ctx, tx)
+	at, err := s.Now(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -199,7 +198,7 @@ func (s rebuilder) Finish(ctx context.Context, tx *sqldb.Tx, b *Model) error {
 	_, err = s.publish(
 		ctx,
 		tx,
-		Caller{b.tenant, b.Execution},
+		kit.Caller{Tenant: b.tenant, CorrelationID: b.Execution},
 		"SharingModel",
 		b.Object,
 		func(wire.Stamp) wire.Payload {
@@ -224,7 +223,7 @@ func (s rebuilder) GiveUp(ctx context.Context, tx *sqldb.Tx, m *Model) error {
 // execution if it was given up. It reports whether there was one.
 func (s rebuilder) Sweep(ctx context.Context) (swept bool, err error) {
 	var old []Model
-	err = s.read(ctx, "sharing.sweep", func(ctx context.Context, tx *sqldb.Tx) (err error) {
+	err = s.Read(ctx, "sweep", func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		old, err = models(ctx, tx, "status > 2 AND swept = 0 ORDER BY num LIMIT 1")
 		return err
 	})
@@ -242,7 +241,7 @@ func (s rebuilder) Sweep(ctx context.Context) (swept bool, err error) {
 			return false, err
 		}
 	}
-	return true, s.write(ctx, "sharing.sweep", func(ctx context.Context, tx *sqldb.Tx) error {
+	return true, s.Write(ctx, "sweep", func(ctx context.Context, tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, `DELETE FROM sharing_share WHERE tenant_id = $1 AND model = $2
 			AND (record_id, grantee, cause, cause_id) IN (SELECT record_id, grantee, cause, cause_id FROM sharing_share
 				WHERE tenant_id = $1 AND model = $2 ORDER BY record_id LIMIT $3)`, m.tenant, m.num, s.cfg.limits.sweep)

@@ -29,7 +29,7 @@ type recount struct {
 // under the models in force, and says where what is kept is different. Events that wait to
 // be handled are such differences.
 func (s *Sharing) Recount(ctx context.Context, tenant string) (differences []string, err error) {
-	err = s.read(ctx, "sharing.recount", func(ctx context.Context, tx *sqldb.Tx) error {
+	err = s.Read(ctx, "recount", func(ctx context.Context, tx *sqldb.Tx) error {
 		m, err := s.cfg.Models.Model(ctx, tx, tenant)
 		if err != nil {
 			return err

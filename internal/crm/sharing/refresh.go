@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -13,8 +14,8 @@ import (
 // touched is a record whose rows may have to be others now.
 type touched struct {
 	id      string
-	call    Caller // on whose behalf
-	changed bool   // other users see it now in any case
+	call    kit.Caller // on whose behalf
+	changed bool       // other users see it now in any case
 }
 
 // refresh writes the rows of some records of an object, in the order of their ids, as they
@@ -30,7 +31,7 @@ func (s *Sharing) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 	for i := range all {
 		ids[i] = all[i].id
 	}
-	if err := holdRecords(ctx, tx, tenant, object, ids); err != nil {
+	if err := kit.SharingLocks.HoldEach(ctx, tx, lockOf(tenant, object), ids); err != nil {
 		return err
 	}
 	now, err := currentModels(ctx, tx, tenant, object)
@@ -80,7 +81,7 @@ func (s *Sharing) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 func refreshIn(
 	ctx context.Context, tx *sqldb.Tx, of *model.Model, m *Model, known map[string]*facts, all []touched,
 ) error {
-	judge := judgeOf(tx)
+	judge := kit.JudgeOf(tx)
 	want := make([][]Share, len(all))
 	ids := make([]string, len(all))
 	for i := range all {
@@ -170,7 +171,7 @@ func (s *service) addGrants(
 
 // regrant gives the rows of a territory the access that it has now.
 func (s *Sharing) regrant(ctx context.Context, tx *sqldb.Tx, tenant, territoryID string) error {
-	if err := holdObject(ctx, tx, tenant, accountObject); err != nil {
+	if err := kit.SharingLocks.Hold(ctx, tx, lockOf(tenant, accountObject)); err != nil {
 		return err
 	}
 	now, err := currentModels(ctx, tx, tenant, accountObject)

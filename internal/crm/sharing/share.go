@@ -92,11 +92,6 @@ func (f *facts) add(all []Share) []Share {
 	return slices.Compact(all)
 }
 
-// judgeOf is what evaluates the criteria of a transaction.
-func judgeOf(tx *sqldb.Tx) *model.Judge {
-	return sqldb.Own(tx, func() *model.Judge { return model.NewJudge(tx.Waits) })
-}
-
 // chargeGone charges for the rows of rules that a record no longer has.
 func chargeGone(j *model.Judge, have, want []Share) error {
 	gone, _ := difference(have, want, Share.compare)

@@ -3,13 +3,12 @@ package sharing
 import (
 	"context"
 	"embed"
-	"io/fs"
 	"log/slog"
 	"time"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
@@ -18,20 +17,7 @@ import (
 var files embed.FS
 
 // Migration is the tables of this package, for sqldb.Config.
-func Migration() sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: "sharing", FS: sub}
-}
-
-// Models hands out what is defined in a tenant, as a transaction sees it.
-type Models interface {
-	Model(ctx context.Context, tx *sqldb.Tx, tenant string) (*model.Model, error)
-	// Who is the user that a caller's subject names; nobody is fault.Forbidden.
-	Who(ctx context.Context, tx *sqldb.Tx, tenant, subject string) (*model.User, error)
-}
+func Migration() sqldb.Migration { return kit.Tables("sharing", files) }
 
 // Records reads records, in the caller's transaction.
 type Records interface {
@@ -60,7 +46,7 @@ type Bus interface {
 
 // Config is what sharing works with.
 type Config struct {
-	Models  Models
+	Models  kit.Models
 	Records Records
 	Bus     Bus            // nil: nothing is changed or consumed here
 	Engine  rebuild.Engine // nil: nothing is rebuilt here (Run does nothing)
@@ -94,7 +80,7 @@ func New(db *sqldb.DB, cfg Config) *Sharing {
 	if cfg.limits == (limits{}) {
 		cfg.limits = limits{chunk: 500, sweep: 2000, few: fewRecords, unreached: fewUnreached}
 	}
-	of := &service{db: db, cfg: cfg}
+	of := &service{kit.Service{ServiceName: "sharing", DB: db, Clock: cfg.Now}, cfg}
 	s := &Sharing{
 		service: of, Territories: &Territories{of},
 		Visible: Visible{models: cfg.Models, records: cfg.Records, limits: cfg.limits},
@@ -111,37 +97,20 @@ func (s *Sharing) Announce(b Bus) { s.cfg.Bus = b }
 
 // service is what the parts of sharing have in common.
 type service struct {
-	db  *sqldb.DB
+	kit.Service
 	cfg Config
-}
-
-// now is the time by the clock that all processes share.
-func (s *service) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
-	if s.cfg.Now != nil {
-		return wire.Stamp(s.cfg.Now().UnixMilli()), nil
-	}
-	ms, err := tx.Now(ctx)
-	return wire.Stamp(ms), err
-}
-
-func (s *service) read(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
-	return fault.Wrap(op, s.db.Read(ctx, fn))
-}
-
-func (s *service) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {
-	return fault.Wrap(op, s.db.Write(ctx, sqldb.Other, fn))
 }
 
 // publish publishes an event about something, with the next version of its key, which it gives.
 func (s *service) publish(
-	ctx context.Context, tx *sqldb.Tx, call Caller, kind, id string, payload func(at wire.Stamp) wire.Payload,
+	ctx context.Context, tx *sqldb.Tx, call kit.Caller, kind, id string, payload func(at wire.Stamp) wire.Payload,
 ) (wire.Stamp, error) {
 	key := wire.RecordKey(kind, call.Tenant, id)
 	version, err := s.cfg.Bus.NextVersion(ctx, tx, key)
 	if err != nil {
 		return 0, err
 	}
-	at, err := s.now(ctx, tx)
+	at, err := s.Now(ctx, tx)
 	if err != nil {
 		return 0, err
 	}

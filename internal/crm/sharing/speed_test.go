@@ -91,7 +91,7 @@ func (t *tenant) list(user string, q records.Query) int {
 
 func (t *tenant) check(user, id string) (n int) {
 	t.Helper()
-	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
+	t.See(func(ctx context.Context, tx *sqldb.Tx) error {
 		var b sqldb.Binds
 		where, err := t.WhereOne(ctx, tx, t.id, "Opportunity", user, model.Read, &b)
 		if err != nil {
@@ -139,7 +139,7 @@ func (t *tenant) fill() {
 		Target: model.Member{Type: model.TypeGroup, ID: num(groups, 1)},
 	})
 	var model int64
-	t.change(func(ctx context.Context, tx *sqldb.Tx) error {
+	t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 		if _, err := t.ensureModels(ctx, tx, t.id, "Account"); err != nil {
 			return err
 		}
@@ -152,7 +152,8 @@ func (t *tenant) fill() {
 	})
 	t.series(
 		20_000,
-		`INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
+		`INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields,
+			version, created_at, created_by, updated_at, updated_by, deleted_at)
 		SELECT $1, 'Account', `+t.made(
 			recordIDs+10,
 			"i",
@@ -164,7 +165,8 @@ func (t *tenant) fill() {
 	)
 	t.series(
 		manyRecords,
-		`INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
+		`INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields,
+			version, created_at, created_by, updated_at, updated_by, deleted_at)
 		SELECT $1, 'Opportunity', `+t.made(
 			recordIDs,
 			"i",
@@ -188,8 +190,8 @@ func (t *tenant) fill() {
 			SELECT $1, %d, %s, %s, %s, 'c%d', 1, %s`, model, t.made(recordIDs, "i"), grantee, cause, k,
 			t.made(users, "1 + i * 13 % 1000")))
 	}
-	if t.db.Dialect() == sqldb.Postgres {
-		t.change(func(ctx context.Context, tx *sqldb.Tx) error {
+	if t.DB.Dialect() == sqldb.Postgres {
+		t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 			_, err := tx.Exec(ctx, "ANALYZE")
 			return err
 		})
@@ -200,7 +202,7 @@ func (t *tenant) fill() {
 // made is SQL of the id of a kind with a number.
 func (t *tenant) made(kind int, number string) string {
 	prefix := fmt.Sprintf("'00000000-0000-7000-80%02d-' || ", kind)
-	if t.db.Dialect() == sqldb.SQLite {
+	if t.DB.Dialect() == sqldb.SQLite {
 		return prefix + "printf('%012d', " + number + ")"
 	}
 	return prefix + "lpad(CAST(" + number + " AS text), 12, '0')"
@@ -211,7 +213,7 @@ func (t *tenant) series(n int, insert string) {
 	t.Helper()
 	const step = 20_000
 	for from := 1; from <= n; from += step {
-		t.change(func(ctx context.Context, tx *sqldb.Tx) error {
+		t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 			_, err := tx.Exec(ctx, fmt.Sprintf("%s FROM (WITH RECURSIVE n(i) AS (SELECT %d UNION ALL SELECT i + 1 "+
 				"FROM n WHERE i < %d) SELECT i FROM n) AS series", insert, from, min(from+step-1, n)), t.id)
 			return err

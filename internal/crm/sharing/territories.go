@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -25,12 +26,6 @@ const (
 
 // hierarchyChanged is the change of a territory itself.
 const hierarchyChanged = "TerritoryHierarchyChanged"
-
-// Caller is on whose behalf something is changed, and how its traces are named.
-type Caller struct {
-	Tenant        string
-	CorrelationID string
-}
 
 // Territories are the territories of tenants, and the users and accounts assigned to them.
 type Territories struct{ *service }
@@ -83,7 +78,7 @@ func territory(ctx context.Context, tx *sqldb.Tx, tenant, id string) (t Territor
 func (s *Territories) List(ctx context.Context, tenant string, offset, limit int) (
 	page []Territory, total int, err error,
 ) {
-	err = s.read(ctx, "sharing.territories", func(ctx context.Context, tx *sqldb.Tx) error {
+	err = s.Read(ctx, "territories", func(ctx context.Context, tx *sqldb.Tx) error {
 		page, err = territories(ctx, tx, tenant, "ORDER BY id LIMIT $2 OFFSET $3", limit, offset)
 		if err != nil {
 			return err
@@ -95,7 +90,7 @@ func (s *Territories) List(ctx context.Context, tenant string, offset, limit int
 
 // Get is one territory.
 func (s *Territories) Get(ctx context.Context, tenant, id string) (t Territory, err error) {
-	err = s.read(ctx, "sharing.territory", func(ctx context.Context, tx *sqldb.Tx) error {
+	err = s.Read(ctx, "territory", func(ctx context.Context, tx *sqldb.Tx) error {
 		t, err = territory(ctx, tx, tenant, id)
 		return err
 	})
@@ -106,14 +101,14 @@ func (s *Territories) Get(ctx context.Context, tenant, id string) (t Territory, 
 // nothing is not published.
 func (s *Territories) Put(
 	ctx context.Context,
-	call Caller,
+	call kit.Caller,
 	id string,
 	d Draft,
 ) (t Territory, created bool, err error) {
 	if err := checkDraft(id, &d); err != nil {
 		return t, false, err
 	}
-	err = s.write(ctx, "sharing.putTerritory", func(ctx context.Context, tx *sqldb.Tx) error {
+	err = s.Write(ctx, "putTerritory", func(ctx context.Context, tx *sqldb.Tx) error {
 		t, created, err = s.put(
 			ctx,
 			tx,
@@ -125,7 +120,7 @@ func (s *Territories) Put(
 	return t, created, err
 }
 
-func (s *Territories) put(ctx context.Context, tx *sqldb.Tx, call Caller, t Territory) (Territory, bool, error) {
+func (s *Territories) put(ctx context.Context, tx *sqldb.Tx, call kit.Caller, t Territory) (Territory, bool, error) {
 	if _, _, err := holdTenant(ctx, tx, call.Tenant); err != nil {
 		return t, false, err
 	}
@@ -181,8 +176,8 @@ func invalid(field, format string, args ...any) error {
 }
 
 // Delete deletes a territory to which nothing belongs.
-func (s *Territories) Delete(ctx context.Context, call Caller, id string) error {
-	return s.change(ctx, "sharing.deleteTerritory", call, id,
+func (s *Territories) Delete(ctx context.Context, call kit.Caller, id string) error {
+	return s.change(ctx, "deleteTerritory", call, id,
 		func(ctx context.Context, tx *sqldb.Tx) (*wire.TerritoryAssignmentChanged, error) {
 			if err := unused(ctx, tx, call.Tenant, id); err != nil {
 				return nil, err
@@ -229,10 +224,10 @@ func unused(ctx context.Context, tx *sqldb.Tx, tenant, id string) error {
 // change changes a territory, which it locks with its tenant, and publishes the event that
 // describes the change; nil: nothing was changed.
 func (s *Territories) change(
-	ctx context.Context, op string, call Caller, id string,
+	ctx context.Context, op string, call kit.Caller, id string,
 	fn func(context.Context, *sqldb.Tx) (*wire.TerritoryAssignmentChanged, error),
 ) error {
-	return s.write(ctx, op, func(ctx context.Context, tx *sqldb.Tx) error {
+	return s.Write(ctx, op, func(ctx context.Context, tx *sqldb.Tx) error {
 		if _, _, err := holdTenant(ctx, tx, call.Tenant); err != nil {
 			return err
 		}
@@ -253,7 +248,7 @@ func (s *Territories) change(
 
 // publishChange publishes a change of a territory and gives its version.
 func (s *Territories) publishChange(
-	ctx context.Context, tx *sqldb.Tx, call Caller, t Territory, e wire.TerritoryAssignmentChanged,
+	ctx context.Context, tx *sqldb.Tx, call kit.Caller, t Territory, e wire.TerritoryAssignmentChanged,
 ) (wire.Stamp, error) {
 	return s.publish(ctx, tx, call, "Territory", t.ID, func(at wire.Stamp) wire.Payload {
 		e.TerritoryID, e.TerritoryName, e.EffectiveAt = t.ID, t.Name, at

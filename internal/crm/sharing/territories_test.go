@@ -13,31 +13,18 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// told are the payloads of the events that were published since, and their types.
-func (t *tenant) told() (all []string) {
+// published are the types of the events that were published since, with what they changed.
+func (t *tenant) published() (all []string) {
 	t.Helper()
-	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx,
-			"SELECT id, body FROM outbox_events WHERE id > $1 AND tenant_id = $2 ORDER BY id", t.seen, t.id) {
-			if err != nil {
-				return err
-			}
-			var body []byte
-			if err := row.Scan(&t.seen, &body); err != nil {
-				return err
-			}
-			e, err := wire.ParseEvent(body)
-			if err != nil {
-				return err
-			}
-			what := e.Type
-			if p, err := wire.DecodePayload[wire.TerritoryAssignmentChanged](&e); err == nil && p.ChangeType != "" {
-				what = p.ChangeType + " " + string(p.AssignmentType)
-			}
-			all = append(all, what)
+	var events []wire.Event
+	events, t.seen = t.Events(t.id, t.seen)
+	for i := range events {
+		what := events[i].Type
+		if p, err := wire.DecodePayload[wire.TerritoryAssignmentChanged](&events[i]); err == nil && p.ChangeType != "" {
+			what = p.ChangeType + " " + string(p.AssignmentType)
 		}
-		return nil
-	})
+		all = append(all, what)
+	}
 	return all
 }
 
@@ -49,7 +36,7 @@ func TestTerritoriesAreAnnouncedWhenTheyChangeAndNotElse(t *testing.T) {
 			Object: "Account", ID: num(recordIDs, 1), OwnerID: num(users, 1),
 			Fields: map[string]any{"Name": "a"},
 		})
-		p.told()
+		p.published()
 		west, japan := num(territoryIDs, 1), num(territoryIDs, 2)
 		p.putTerritoryOf(japan, "", model.Read)
 		p.putTerritoryOf(west, japan, model.Edit)
@@ -69,7 +56,7 @@ func TestTerritoriesAreAnnouncedWhenTheyChangeAndNotElse(t *testing.T) {
 			"TerritoryHierarchyChanged ", "TerritoryHierarchyChanged ", "UserAssigned User", "AccountAssigned Account",
 			"UserUnassigned User", "AccountUnassigned Account", "TerritoryHierarchyChanged ",
 		}
-		if diff := cmp.Diff(want, p.told()); diff != "" {
+		if diff := cmp.Diff(want, p.published()); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
@@ -84,7 +71,7 @@ func TestWhatTerritoriesRefuseNamesTheReason(t *testing.T) {
 		p.putTerritoryOf(b, a, model.Read)
 		p.putTerritoryOf(c, b, model.Read)
 		p.assign(c, Users, num(users, 1), true)
-		p.told()
+		p.published()
 		put := func(id string, d Draft) error {
 			_, _, err := p.Territories.Put(p.Context(), p.call(), id, d)
 			return err
@@ -134,8 +121,8 @@ func TestWhatTerritoriesRefuseNamesTheReason(t *testing.T) {
 				t.Errorf("%s: got %v, want %v with %q", tt.name, tt.err, tt.kind, tt.want)
 			}
 		}
-		if told := p.told(); told != nil {
-			t.Errorf("published: %q, want nothing", told)
+		if got := p.published(); got != nil {
+			t.Errorf("published: %q, want nothing", got)
 		}
 	})
 }
@@ -161,7 +148,7 @@ func TestATerritoryThatIsLoweredKeepsNoHigherShare(t *testing.T) {
 		p.settle()
 		has := func(when string, level model.Access) {
 			t.Helper()
-			p.see(func(ctx context.Context, tx *sqldb.Tx) error {
+			p.See(func(ctx context.Context, tx *sqldb.Tx) error {
 				for _, user := range []string{worker, above} {
 					for _, ask := range []where{p.Where, p.WhereOne} {
 						reads, err := p.visible(ctx, tx, "Account", user, model.Read, ask)

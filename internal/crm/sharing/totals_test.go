@@ -171,7 +171,7 @@ func (t *tenant) settle() {
 // seenBy are the records that somebody sees, asked for one by one.
 func (t *tenant) seenBy(user, object string) (all []*model.Record) {
 	t.Helper()
-	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
+	t.See(func(ctx context.Context, tx *sqldb.Tx) error {
 		ids, err := t.visible(ctx, tx, object, user, model.Read, t.WhereOne)
 		for _, id := range ids {
 			all = append(all, t.world.records[id])
@@ -270,11 +270,12 @@ func (t *tenant) write(tb testing.TB, random *rand.Rand) {
 // add holds counts and the owners of shares against the records.
 func (t *tenant) add(tb testing.TB, when string) {
 	tb.Helper()
-	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
+	t.See(func(ctx context.Context, tx *sqldb.Tx) error {
 		for row, err := range tx.Query(ctx,
 			`SELECT x.owner_id, CAST(sum(x.counted) AS bigint), CAST(sum(x.found) AS bigint) FROM (
 				SELECT object, owner_id, n AS counted, 0 AS found FROM records_count WHERE tenant_id = $1
-				UNION ALL SELECT object, owner_id, 0, 1 FROM records_record WHERE tenant_id = $1 AND deleted_at = 0) AS x
+				UNION ALL SELECT object, owner_id, 0, 1 FROM records_record WHERE tenant_id = $1
+				AND deleted_at = 0) AS x
 			GROUP BY x.object, x.owner_id HAVING sum(x.counted) <> sum(x.found)`, t.id) {
 			var owner string
 			var counted, found int
@@ -287,8 +288,10 @@ func (t *tenant) add(tb testing.TB, when string) {
 			tb.Errorf("%s: %s is said to own %d records, and owns %d", when, owner, counted, found)
 		}
 		var wrong int
-		err := tx.Row(ctx, `SELECT count(*) FROM sharing_share s JOIN sharing_model m ON m.num = s.model AND m.status < 3
-			LEFT JOIN records_record r ON r.tenant_id = s.tenant_id AND r.object = m.object AND r.id = s.record_id AND r.deleted_at = 0
+		err := tx.Row(ctx, `SELECT count(*) FROM sharing_share s JOIN sharing_model m ON m.num = s.model
+			AND m.status < 3
+			LEFT JOIN records_record r ON r.tenant_id = s.tenant_id AND r.object = m.object AND r.id = s.record_id
+			AND r.deleted_at = 0
 			WHERE s.tenant_id = $1 AND (r.owner_id IS NULL OR r.owner_id <> s.owner_id)`, t.id).
 			Scan(&wrong)
 		if err == nil && wrong > 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -23,7 +24,7 @@ const (
 
 // Visible says which records a user has access to, as SQL and as counts.
 type Visible struct {
-	models  Models
+	models  kit.Models
 	records Records
 	limits  limits
 }
@@ -212,7 +213,8 @@ func (a *asked) has(principal string) string {
 // eachUnreached is what, apart from the owner, gives access to the record r.
 func (a *asked) eachUnreached() (parts []string) {
 	row := func(model, record, condition string) string {
-		return `EXISTS (SELECT 1 FROM sharing_share s WHERE s.tenant_id = ` + a.tenantArg() + ` AND s.model = ` + model +
+		return `EXISTS (SELECT 1 FROM sharing_share s WHERE s.tenant_id = ` + a.tenantArg() + `
+			AND s.model = ` + model +
 			` AND s.record_id = ` + record + ` AND ` + condition + ` AND ` + a.has(
 			"s.grantee",
 		) + `)`

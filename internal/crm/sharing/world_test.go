@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
@@ -32,7 +33,7 @@ func newTenant(r *rig) *tenant {
 		rig: r, world: newWorld(), id: uuid.NewString(), version: 1_800_000_000_000,
 		waits: map[string][]wire.Event{},
 	}
-	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
+	t.See(func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Row(ctx, "SELECT coalesce(max(id), 0) FROM outbox_events").Scan(&t.seen)
 	})
 	return t
@@ -41,12 +42,12 @@ func newTenant(r *rig) *tenant {
 // num makes ids of a kind that are easy to read.
 func num(kind, n int) string { return fmt.Sprintf("00000000-0000-7000-80%02d-%012d", kind, n) }
 
-func (t *tenant) call() Caller { return Caller{t.id, "test"} }
+func (t *tenant) call() kit.Caller { return kit.Caller{Tenant: t.id, CorrelationID: "test"} }
 
 // define changes definitions as metadata does, and announces it.
 func (t *tenant) define(kind model.Kind, id string, value any, events ...wire.Payload) {
 	t.Helper()
-	t.change(func(ctx context.Context, tx *sqldb.Tx) error {
+	t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO metadata_tenant AS t (tenant_id, revision, stamp) VALUES ($1, 1, $2)
 			ON CONFLICT (tenant_id) DO UPDATE SET revision = t.revision + 1, stamp = excluded.stamp`, t.id,
 			uuid.NewString())
@@ -61,7 +62,8 @@ func (t *tenant) define(kind model.Kind, id string, value any, events ...wire.Pa
 			if problem != nil {
 				return problem
 			}
-			_, err = tx.Exec(ctx, `INSERT INTO metadata_definition AS d (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)
+			_, err = tx.Exec(ctx, `INSERT INTO metadata_definition AS d (tenant_id, kind, id, body, revision)
+				VALUES ($1, $2, $3, $4, 1)
 				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET body = excluded.body`, t.id, string(kind), id,
 				string(body))
 		}
@@ -85,7 +87,7 @@ func (t *tenant) announce(ctx context.Context, tx *sqldb.Tx, kind, id string, pa
 			Version: t.version, Index: i, Payload: body,
 		}
 	}
-	return t.rig.bus.Publish(ctx, tx, events...)
+	return t.Bus.Publish(ctx, tx, events...)
 }
 
 func (t *tenant) putUser(u model.User) {
@@ -168,7 +170,7 @@ func (t *tenant) putRecord(r model.Record) {
 			})
 		}
 	}
-	t.change(func(ctx context.Context, tx *sqldb.Tx) error {
+	t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 		if err := t.saveRecord(ctx, tx, &r); err != nil {
 			return err
 		}
@@ -201,7 +203,8 @@ func (t *tenant) saveRecord(ctx context.Context, tx *sqldb.Tx, r *model.Record) 
 		`INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version,
 			created_at, created_by, updated_at, updated_by, deleted_at)
 		VALUES ($1, $2, $3, $4, $5, $6, '', $7, $8, 1, '', 1, '', 0)
-		ON CONFLICT (tenant_id, object, id) DO UPDATE SET owner_id = excluded.owner_id, name = excluded.name, account_id = excluded.account_id,
+		ON CONFLICT (tenant_id, object, id) DO UPDATE SET owner_id = excluded.owner_id, name = excluded.name,
+		account_id = excluded.account_id,
 			fields = excluded.fields, version = excluded.version`,
 		t.id,
 		r.Object,
@@ -224,7 +227,7 @@ func (t *tenant) dropRecord(id string) {
 	for _, accounts := range t.accounts {
 		delete(accounts, id)
 	}
-	t.change(func(ctx context.Context, tx *sqldb.Tx) error {
+	t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 		err := tx.Batch(
 			ctx,
 			sqldb.Stmt{
@@ -258,12 +261,13 @@ func (t *tenant) putMate(record, user string, access model.Access) {
 		ChangeType: "MemberUpdated", ObjectName: r.Object, RecordID: record, UserID: user, TeamRole: "Sales Rep",
 		AccessLevel: "Read", EffectiveAt: 1,
 	}
-	t.change(func(ctx context.Context, tx *sqldb.Tx) (err error) {
+	t.Change(func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		if access == "" {
 			_, err = tx.Exec(ctx, "DELETE FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3 "+
 				"AND user_id = $4", t.id, r.Object, record, user)
 		} else {
-			_, err = tx.Exec(ctx, `INSERT INTO records_team (tenant_id, object, record_id, user_id, team_role, access, added_at) VALUES ($1, $2, $3, $4, 'Sales Rep', $5, 1)
+			_, err = tx.Exec(ctx, `INSERT INTO records_team (tenant_id, object, record_id, user_id, team_role,
+				access, added_at) VALUES ($1, $2, $3, $4, 'Sales Rep', $5, 1)
 				ON CONFLICT (tenant_id, object, record_id, user_id) DO UPDATE SET access = excluded.access`, t.id,
 				r.Object, record, user, string(access))
 		}
@@ -317,28 +321,13 @@ func (t *tenant) assign(territory string, of Assignment, id string, on bool) {
 // fetch puts the events that were published since into waits.
 func (t *tenant) fetch() {
 	t.Helper()
-	t.see(func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx,
-			"SELECT id, tenant_id, event_type, body FROM outbox_events WHERE id > $1 ORDER BY id", t.seen) {
-			if err != nil {
-				return err
-			}
-			var of, typ string
-			var body []byte
-			if err := row.Scan(&t.seen, &of, &typ, &body); err != nil {
-				return err
-			}
-			if of != t.id || !slices.Contains(Types, typ) {
-				continue
-			}
-			e, err := wire.ParseEvent(body)
-			if err != nil {
-				return err
-			}
+	var events []wire.Event
+	events, t.seen = t.Events(t.id, t.seen)
+	for i := range events {
+		if e := events[i]; slices.Contains(t.consumer.Types, e.Type) {
 			t.waits[e.Key] = append(t.waits[e.Key], e)
 		}
-		return nil
-	})
+	}
 }
 
 // keys are those that events wait of.
@@ -368,10 +357,10 @@ func (t *tenant) takeAll() {
 		}
 		delete(t.waits, key)
 	}
-	t.change(func(ctx context.Context, tx *sqldb.Tx) error { return t.handleAll(ctx, tx, all) })
+	t.Change(func(ctx context.Context, tx *sqldb.Tx) error { return t.consumer.HandleAll(ctx, tx, all) })
 }
 
 func (t *tenant) give(e wire.Event) {
 	t.Helper()
-	t.change(func(ctx context.Context, tx *sqldb.Tx) error { return t.handle(ctx, tx, &e) })
+	t.Change(func(ctx context.Context, tx *sqldb.Tx) error { return t.consumer.Handle(ctx, tx, &e) })
 }
