@@ -159,8 +159,7 @@ func newRig(t *testing.T, o options) *rig {
 		Log: quiet,
 	})
 	models := metadata.NewModels()
-	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}})
-	shared.Announce(r.bus)
+	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}, Bus: r.bus})
 	var approves *approval.Approvals
 	kept := records.New(db, records.Config{
 		Models: models, Visible: shared, Publisher: r.bus, Rules: automation.Rules{}, Now: r.clock.Now,

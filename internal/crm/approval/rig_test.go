@@ -128,8 +128,7 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 	})
 	now := func() time.Time { return time.UnixMilli(r.clock.Load()) }
 	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "test"})
-	shared := sharing.New(db, sharing.Config{Models: r.models, Records: records.Reads{}})
-	shared.Announce(r.bus)
+	shared := sharing.New(db, sharing.Config{Models: r.models, Records: records.Reads{}, Bus: r.bus})
 	r.records = records.New(db, records.Config{
 		Models: r.models, Visible: shared, Publisher: r.bus, Rules: automation.Rules{}, Now: now,
 		Open: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {

@@ -95,10 +95,10 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 	r.db = db
 	r.engine = engine.New(store.New(db, store.Config{Silent: true}), r,
 		engine.Config{Exclusive: db.Dialect() == sqldb.SQLite})
-	shared := sharing.New(db, sharing.Config{Models: r.models, Records: records.Reads{}})
+	r.bus = bus.New(db, r.carrier, bus.Config{Instance: "test", Exclusive: db.Dialect() == sqldb.SQLite})
+	shared := sharing.New(db, sharing.Config{Models: r.models, Records: records.Reads{}, Bus: r.bus})
 	r.records = records.New(db, records.Config{
-		Models: r.models, Visible: shared, Publisher: publisher{r},
-		Rules: automation.Rules{}, Now: r.Now,
+		Models: r.models, Visible: shared, Publisher: r.bus, Rules: automation.Rules{}, Now: r.Now,
 	})
 	r.auto = automation.New(db, automation.Config{
 		Models: r.models, Records: records.Reads{}, Writer: r.records, Engine: r.engine, Now: r.Now,
@@ -146,22 +146,11 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 		})
 		return nil
 	}
-	r.bus = bus.New(db, r.carrier, bus.Config{
-		Instance: "test", Exclusive: db.Dialect() == sqldb.SQLite,
-		Consumers: []bus.Consumer{consumer},
-	})
-	shared.Announce(r.bus)
+	r.bus.Subscribe(consumer)
 	r.metadata = metadata.New(db, metadata.Config{Models: r.models, Bus: r.bus, InUse: r.records.InUse})
 	r.serve()
 	r.people()
 	return r
-}
-
-// publisher publishes over the bus of a rig, which is made last.
-type publisher struct{ *rig }
-
-func (p publisher) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error {
-	return p.bus.Publish(ctx, tx, events...)
 }
 
 // Now is the time of the rig.

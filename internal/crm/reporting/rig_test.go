@@ -104,9 +104,8 @@ func newRig(t testing.TB, where sqldb.Config) *rig {
 		}
 	})
 	r := &rig{TB: t, models: metadata.NewModels()}
-	r.sharing = sharing.New(db, sharing.Config{Models: r.models, Records: records.Reads{}})
 	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "test"})
-	r.sharing.Announce(r.bus)
+	r.sharing = sharing.New(db, sharing.Config{Models: r.models, Records: records.Reads{}, Bus: r.bus})
 	r.records = records.New(db, records.Config{Models: r.models, Visible: r.sharing, Publisher: r.bus})
 	r.Reporting = New(db, Config{
 		Models: r.models, Visible: r.sharing, Records: records.Reads{},

@@ -70,8 +70,9 @@ func newRig(t testing.TB, where sqldb.Config, most limits) *rig {
 	t.Helper()
 	r := &rig{Rig: crmtest.New(t, where, records.Migration(), sharing.Migration(), Migration())}
 	now := r.Clock.Now
-	r.sharing = sharing.New(r.Rig.DB, sharing.Config{Models: r.Models, Records: records.Reads{}, Now: now})
-	r.sharing.Announce(r.Bus)
+	r.sharing = sharing.New(r.Rig.DB, sharing.Config{
+		Models: r.Models, Records: records.Reads{}, Bus: r.Bus, Now: now,
+	})
 	r.Search = New(r.Rig.DB, Config{
 		Models: r.Models, Records: records.Reads{}, Visible: r.sharing, Engine: r.Engine, Worker: "test",
 		Now: now, limits: most,

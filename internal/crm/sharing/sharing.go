@@ -48,7 +48,7 @@ type Bus interface {
 type Config struct {
 	Models  kit.Models
 	Records Records
-	Bus     Bus            // nil: nothing is changed or consumed here
+	Bus     Bus            // nil: nothing is changed or handled here
 	Engine  rebuild.Engine // nil: nothing is rebuilt here (Run does nothing)
 	Worker  string         // tells this process from others that rebuild; it may not be empty with Engine
 	// KeyRetention is how long the key of a request is remembered; 0: 30 days.
@@ -91,9 +91,6 @@ func New(db *sqldb.DB, cfg Config) *Sharing {
 	}, rebuilder{s})
 	return s
 }
-
-// Announce sets where changes are published, for a bus that is made after sharing.
-func (s *Sharing) Announce(b Bus) { s.cfg.Bus = b }
 
 // service is what the parts of sharing have in common.
 type service struct {
