@@ -33,7 +33,7 @@ const (
 	MaxNotes      = 2000
 )
 
-// turn is one occasion to act: an event of a record, or the firing of a job on it.
+// turn is an event of a record that rules act on, or the firing of a job on one.
 type turn struct {
 	tenant, correlation string
 	eventID, eventType  string // eventID is also that of a firing
@@ -42,10 +42,8 @@ type turn struct {
 	at                  wire.Stamp
 	cause               cause
 	deeds               []deed
-	// lenient says that an action which is refused is recorded as failed. Else it fails the turn.
-	lenient bool
-	// several says that other records are in the same transaction, and it may have fewer.
-	several bool
+	lenient             bool // an action that is refused is recorded as failed; else it fails the turn
+	several             bool // other records are in the transaction, which may have fewer
 }
 
 // deed is an action that is to be done in a turn.
@@ -70,10 +68,8 @@ func (s *Automation) do(ctx context.Context, tx *sqldb.Tx, m *model.Model, t *tu
 	if err != nil {
 		return err
 	}
-	t.deeds = slices.DeleteFunc(
-		t.deeds,
-		func(d deed) bool { return slices.Contains(known, key{d.ruleID, d.action.Key}) },
-	)
+	isDone := func(d deed) bool { return slices.Contains(known, key{d.ruleID, d.action.Key}) }
+	t.deeds = slices.DeleteFunc(t.deeds, isDone)
 	if len(t.deeds) == 0 {
 		return nil
 	}

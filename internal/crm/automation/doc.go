@@ -4,11 +4,10 @@
 // about a record: Rules answers records within its transaction, from the model alone.
 //
 // Workflow rules that act after a save are carried out by the event of the change. A rule
-// sees the record as that change left it, and as it was before, whatever happened to it
-// since. Notes in an inbox, tasks and changes of the record are written in the transaction
-// that handles the event; a graph is recorded there and started by Run, in one transaction
-// with the record that it was. An action is a row of automation_run, keyed by event, rule,
-// action and record: what is there is not done again.
+// sees the record as that change left it, and as it was before. Notes, tasks and changes of
+// the record are written in the transaction that handles the event; graphs are started by
+// Run. An action is a row of automation_run, keyed by event, rule, action and record, and is
+// not done again.
 //
 // A change that an action makes is published like any other, and rules may act on it. Its row
 // in automation_cause has the actions that led to it, so that rules which trigger each other

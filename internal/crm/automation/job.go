@@ -22,10 +22,10 @@ const MaxMissed = 1000
 
 // job is a row of automation_job.
 type job struct {
-	tenant, id                             string
-	next, fired, started, ended            wire.Stamp
-	missed, running, seen, matched, failed int64
-	place                                  string
+	tenant, id, place string
+	next              wire.Stamp
+	running           int64
+	Firing            // the last one
 }
 
 const jobColumns = "tenant_id, job_id, next_at, fired_at, missed, started_at, ended_at, running, place, seen, " +
@@ -33,8 +33,8 @@ const jobColumns = "tenant_id, job_id, next_at, fired_at, missed, started_at, en
 
 const jobsOf = "SELECT " + jobColumns + " FROM automation_job WHERE tenant_id = $1 ORDER BY job_id"
 
-// Which jobs there is something to do for, those that wait longest first. Tenants take turns,
-// and none has more than ten at a time: all of them are worked on one after the other.
+// The jobs that have come, and those that are running, longest wait first. Tenants take turns,
+// with at most ten jobs each.
 const (
 	dueJobs = "SELECT " + jobColumns + " FROM (SELECT " + jobColumns +
 		`, row_number() OVER (PARTITION BY tenant_id ORDER BY next_at, job_id) AS turn
@@ -48,8 +48,8 @@ const (
 
 func jobs(ctx context.Context, tx *sqldb.Tx, query string, args ...any) ([]job, error) {
 	return sqldb.Collect(ctx, tx, func(row *sqldb.Row) (j job, err error) {
-		err = row.Scan(&j.tenant, &j.id, &j.next, &j.fired, &j.missed, &j.started, &j.ended, &j.running, &j.place,
-			&j.seen, &j.matched, &j.failed)
+		err = row.Scan(&j.tenant, &j.id, &j.next, &j.FiredFor, &j.Missed, &j.StartedAt, &j.EndedAt, &j.running,
+			&j.place, &j.Seen, &j.Matched, &j.Failed)
 		return j, err
 	}, query, args...)
 }
@@ -111,7 +111,7 @@ func (s scheduler) schedule(ctx context.Context, tx *sqldb.Tx, m *model.Model, i
 	return err
 }
 
-// waiting reads the jobs that have come, and those under way.
+// waiting reads the jobs that have come, and those that are running.
 func (s scheduler) waiting(ctx context.Context) (due, running []job, err error) {
 	err = s.Read(ctx, "jobs", func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		if due, err = jobs(ctx, tx, dueJobs, s.now()); err == nil {
@@ -122,7 +122,7 @@ func (s scheduler) waiting(ctx context.Context) (due, running []job, err error) 
 	return due, running, err
 }
 
-// runJobs fires jobs that have come and goes on with those under way, and reports whether
+// runJobs fires the jobs that have come, advances those that are running, and reports whether
 // there were any.
 func (s scheduler) runJobs(ctx context.Context) (worked bool, err error) {
 	due, running, err := s.waiting(ctx)
@@ -155,8 +155,7 @@ func (s scheduler) definition(ctx context.Context, tx *sqldb.Tx, j *job) (*model
 	return m, nil, nil
 }
 
-// fire begins a firing of a job that has come: for the newest time that has, once, whatever
-// was missed before it.
+// fire begins one firing of a job, for the newest of its times that have come.
 func (s scheduler) fire(ctx context.Context, j *job) error {
 	return s.Write(ctx, "fire", func(ctx context.Context, tx *sqldb.Tx) error {
 		_, def, err := s.definition(ctx, tx, j)
@@ -189,13 +188,12 @@ func (s scheduler) fire(ctx context.Context, j *job) error {
 	})
 }
 
-// firing is the id of what a job does for one time, as if it were an event.
+// firing is the id of the last firing, which takes the place of an event's.
 func (j *job) firing() string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "renga:job:%s:%s:%d", j.tenant, j.id, j.fired)).String()
+	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "renga:job:%s:%s:%d", j.tenant, j.id, j.FiredFor)).String()
 }
 
-// advance lets a job that is under way act on its next records. When the rules on as many
-// take too many steps for one transaction, it takes fewer.
+// advance does the next records of a job, as many as one transaction has steps for.
 func (s scheduler) advance(ctx context.Context, j *job) error {
 	for some := s.cfg.chunk; ; some = max(1, some/4) {
 		if err := s.advanceBy(ctx, j, some); !errors.Is(err, errFewer) {
@@ -240,7 +238,7 @@ func (s scheduler) advanceBy(ctx context.Context, j *job, most int) error {
 		err = changed(
 			tx.Exec(ctx, `UPDATE automation_job SET place = $5, seen = seen + $6, running = $7, ended_at = $8
 			WHERE tenant_id = $1 AND job_id = $2 AND fired_at = $3 AND place = $4 AND running = 1`, j.tenant, j.id,
-				j.fired, j.place, place, len(found), running, ended),
+				j.FiredFor, j.place, place, len(found), running, ended),
 		)
 		if err != nil || def == nil {
 			return err
@@ -259,8 +257,8 @@ func (s scheduler) advanceBy(ctx context.Context, j *job, most int) error {
 	})
 }
 
-// turnsOf are the records that a job acts on; of a job without records, one turn. fit is how
-// many of the records the transaction had steps for, and room for the notes about them.
+// turnsOf are the turns of a job on some records; one of a job without records. fit is for how
+// many of the records the transaction has steps and notes.
 func (s scheduler) turnsOf(
 	tx *sqldb.Tx, m *model.Model, def *model.ScheduledJob, j *job, found []model.Record,
 ) (turns []turn, fit int, err error) {
@@ -274,7 +272,7 @@ func (s scheduler) turnsOf(
 		deeds = append(deeds, d)
 	}
 	one := turn{
-		tenant: j.tenant, correlation: event, eventID: event, eventType: "at " + j.fired.String(), object: def.Object,
+		tenant: j.tenant, correlation: event, eventID: event, eventType: "at " + j.FiredFor.String(), object: def.Object,
 		at: s.now(), deeds: deeds, lenient: true, several: len(found) > 1,
 	}
 	if def.Object == "" {
@@ -316,7 +314,7 @@ func (t *turn) notes(m *model.Model) (n int) {
 	return n
 }
 
-// Job is a scheduled job and how it goes.
+// Job is a scheduled job and its last firing.
 type Job struct {
 	ID       string     `json:"id"`
 	Name     string     `json:"name"`
@@ -362,11 +360,8 @@ func (s *Automation) Jobs(ctx context.Context, tenant string) (all []Job, err er
 				if def.IsActive {
 					shown.NextAt = j.next
 				}
-				if j.fired > 0 {
-					shown.Last = &Firing{
-						EventID: j.firing(), FiredFor: j.fired, Missed: j.missed, StartedAt: j.started,
-						EndedAt: j.ended, Seen: j.seen, Matched: j.matched, Failed: j.failed,
-					}
+				if j.FiredFor > 0 {
+					j.EventID, shown.Last = j.firing(), &j.Firing
 				}
 			}
 			all = append(all, shown)

@@ -23,8 +23,7 @@ const (
 	keepTasks = 365 * 24 * time.Hour // after their end
 )
 
-// Run starts graphs and fires jobs until ctx ends; what is under way goes on at the next
-// start.
+// Run starts graphs and fires jobs until ctx ends; running jobs continue at the next start.
 func (s *Automation) Run(ctx context.Context) {
 	if s.cfg.Engine == nil {
 		return

@@ -11,15 +11,25 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// notifyAll puts a note into the inboxes of users because of an event, without a rule, by the
-// action of this key. The user who made the change, except, gets none.
-func (s *Automation) notifyAll(
-	ctx context.Context, tx *sqldb.Tx, m *model.Model, t turn, key string, users []string, except, message string,
+// notify puts a note about a record into the inboxes of users and of the members of queues,
+// because of an event and without a rule, by the action of this key. The user who made the
+// change, except, gets none.
+func (s *Automation) notify(
+	ctx context.Context, tx *sqldb.Tx, e *wire.Event, object, id, key string, whom []string, except, message string,
 ) error {
-	users = slices.DeleteFunc(slices.Clone(users), func(u string) bool { return u == except })
-	if len(active(m, users)) == 0 {
+	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
+	if err != nil {
+		return err
+	}
+	users := []string{} // not nil, which would be the users that the action names
+	for _, one := range whom {
+		users = append(users, ownersOf(m, one)...)
+	}
+	users = active(m, slices.DeleteFunc(users, func(u string) bool { return u == except }))
+	if len(users) == 0 {
 		return nil
 	}
+	t := s.turnOf(e, object, id)
 	action := &model.Action{Key: key, Type: model.Notify, Message: message}
 	t.deeds = []deed{{source: SourceEvent, ruleID: SourceEvent, action: action, users: users}}
 	return s.do(ctx, tx, m, &t)
@@ -58,7 +68,7 @@ func (s *Automation) notifyOwner(
 	if err != nil || !ok {
 		return err
 	}
-	return s.notifyAll(ctx, tx, m, s.turnOf(e, object, id), key, ownersOf(m, d.OwnerID), by, message)
+	return s.notify(ctx, tx, e, object, id, key, []string{d.OwnerID}, by, message)
 }
 
 // onMember notifies the owner of a lead or a contact that it responded to a campaign.
@@ -66,15 +76,11 @@ func (s *Automation) onMember(ctx context.Context, tx *sqldb.Tx, e *wire.Event, 
 	if p.ChangeType != "Responded" {
 		return nil
 	}
-	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
-	if err != nil {
-		return err
-	}
 	r, ok, err := s.cfg.Records.Get(ctx, tx, e.Tenant, p.MemberType, p.MemberID)
 	if err != nil || !ok {
 		return err
 	}
-	return s.notifyAll(ctx, tx, m, s.turnOf(e, p.MemberType, p.MemberID), "responded", ownersOf(m, r.OwnerID), "",
+	return s.notify(ctx, tx, e, p.MemberType, p.MemberID, "responded", []string{r.OwnerID}, "",
 		"A "+strings.ToLower(p.MemberType)+" of yours responded to a campaign.")
 }
 
@@ -89,15 +95,11 @@ func (s *Automation) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Even
 	if s.cfg.Approvers == nil {
 		return nil
 	}
-	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
-	if err != nil {
-		return err
-	}
 	users, err := s.cfg.Approvers(ctx, tx, e.Tenant, p.ApprovalInstanceID)
 	if err != nil {
 		return err
 	}
-	return s.notifyAll(ctx, tx, m, s.turnOf(e, p.Target.ObjectName, p.Target.RecordID), "approvers", users, "",
+	return s.notify(ctx, tx, e, p.Target.ObjectName, p.Target.RecordID, "approvers", users, "",
 		"An approval waits for your decision.")
 }
 
@@ -113,12 +115,7 @@ func (s *Automation) onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event,
 	if err != nil {
 		return err
 	}
-	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
-	if err != nil {
-		return err
-	}
-	return s.notifyAll(ctx, tx, m, s.turnOf(e, p.Target.ObjectName, p.Target.RecordID), "decided",
-		[]string{submitter}, p.DecidedBy,
+	return s.notify(ctx, tx, e, p.Target.ObjectName, p.Target.RecordID, "decided", []string{submitter}, p.DecidedBy,
 		"What you submitted for approval was decided: "+strings.ToLower(p.Decision)+".")
 }
 
@@ -127,12 +124,8 @@ func (s *Automation) onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event,
 // to those who may read the fields. It is for the records, in the transaction that handles the
 // event.
 func (s *Automation) OutcomeRefused(ctx context.Context, tx *sqldb.Tx, e *wire.Event, o model.Outcome) error {
-	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
-	if err != nil {
-		return err
-	}
 	users := slices.Compact([]string{o.SubmittedBy, o.DecidedBy})
-	return s.notifyAll(ctx, tx, m, s.turnOf(e, o.Object, o.RecordID), "refused", users, "",
+	return s.notify(ctx, tx, e, o.Object, o.RecordID, "refused", users, "",
 		"An approval was decided, and its outcome could not be written into the record: the approval says why.")
 }
 

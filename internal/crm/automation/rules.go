@@ -7,8 +7,7 @@ import (
 	"renga.dev/renga/internal/crm/model"
 )
 
-// Rules is what is done with records before they are saved. It has no state: what it says
-// follows from the model.
+// Rules are the rules that act before records are saved. It has no state.
 type Rules struct{}
 
 // Before calls set with every rule that acts before the save and holds for the draft, by
@@ -41,9 +40,8 @@ func (Rules) Before(j *model.Judge, m *model.Model, d *model.Draft, set func(*mo
 	return nil
 }
 
-// Broken are the validation rules that are true of a draft, by name, and those of which
-// nobody knows, since its texts are too long for them: else a long text would be a way
-// around a rule.
+// Broken are the validation rules that are true of a draft, by name, and those for which its
+// texts are too long: else a long text would be a way around a rule.
 func (Rules) Broken(j *model.Judge, m *model.Model, d *model.Draft) (broken []*model.ValidationRule, err error) {
 	rules := m.ValidationRules(d.Object.Name)
 	if len(rules) == 0 {

@@ -43,15 +43,14 @@ const (
 	CauseAll       = "all"       // a permission set gives all records
 )
 
-// closure is what follows from the directory, the territories and the rules on owners: the
-// contents of sharing_principal and sharing_reach, sorted, each row once.
+// closure is the contents of sharing_principal and sharing_reach, sorted, each row once.
 type closure struct {
 	members []Member
 	reach   []Reach
 }
 
-// closureOf computes which principals users have and whose records they reach, besides
-// their own. A user who is not active has none.
+// closureOf computes the closure of the directory, the territories and the rules on owners. A
+// user who is not active has no principals.
 func closureOf(m *model.Model, tree *Tree, models []Model) closure {
 	var c closure
 	for _, u := range model.List[*model.User](m, model.KindUser) {

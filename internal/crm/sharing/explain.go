@@ -52,8 +52,7 @@ type Ask struct {
 	User            string // of whom; "": all
 }
 
-// Explain says who has which access to a record, and why: of one user, or to whom it is
-// given.
+// Explain says who has which access to a record, and why: one user, or all grantees.
 func (s *Sharing) Explain(ctx context.Context, ask Ask) (all []Access, err error) {
 	err = s.Read(ctx, "explain", func(ctx context.Context, tx *sqldb.Tx) error {
 		m, err := s.cfg.Models.Model(ctx, tx, ask.Tenant)

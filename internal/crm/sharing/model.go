@@ -118,9 +118,8 @@ func (s *Sharing) ensureModels(ctx context.Context, tx *sqldb.Tx, tenant, object
 	return currentModels(ctx, tx, tenant, object)
 }
 
-// resetup starts a rebuild of an object that is to be shared in another way than by its
-// newest model, or in any case if it must. One that is under way with another setup is
-// canceled.
+// resetup starts a rebuild of an object whose setup is not that of its newest model, or in any
+// case with force. A running one with another setup is canceled.
 func (s *Sharing) resetup(ctx context.Context, tx *sqldb.Tx, tenant, object string, force bool) error {
 	if _, _, err := holdTenant(ctx, tx, tenant); err != nil {
 		return err

@@ -18,9 +18,9 @@ import (
 // GraphPrefix begins the ids of graphs of sharing.
 const GraphPrefix = "sharing:"
 
-// Rebuild starts a rebuild of an object, also when its setup is what it was, and gives the
-// version of its model. One that is under way is the answer when it has the setup of now.
-// A request with a key is executed once; replay says that it was before.
+// Rebuild starts a rebuild of an object and gives the version of its model, that of a running
+// rebuild if its setup is still current. A request with a key is executed once; replay says
+// that it was before.
 func (s *Sharing) Rebuild(ctx context.Context, tenant, object string, key *wire.Once) (
 	version int64, replay bool, err error,
 ) {
@@ -59,8 +59,8 @@ func noObject(m *model.Model, object string) error {
 		m.ObjectNames())
 }
 
-// Run rebuilds, and deletes the rows of models that are not used any more, until ctx
-// ends; what is under way goes on at the next start.
+// Run rebuilds, and deletes the rows of models that have ended, until ctx ends; running
+// rebuilds continue at the next start.
 func (s *Sharing) Run(ctx context.Context) { s.runs.Run(ctx) }
 
 // State is how far the rebuild of a model is.
@@ -219,8 +219,8 @@ func (s rebuilder) GiveUp(ctx context.Context, tx *sqldb.Tx, m *Model) error {
 	return s.endModel(ctx, tx, m, Canceled)
 }
 
-// Sweep deletes some rows of a model that is not used any more, and first cancels its
-// execution if it was given up. It reports whether there was one.
+// Sweep deletes some rows of a model that has ended, and first cancels its execution if it was
+// given up. It reports whether there was one.
 func (s rebuilder) Sweep(ctx context.Context) (swept bool, err error) {
 	var old []Model
 	err = s.Read(ctx, "sweep", func(ctx context.Context, tx *sqldb.Tx) (err error) {

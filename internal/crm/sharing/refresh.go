@@ -18,10 +18,9 @@ type touched struct {
 	changed bool       // other users see it now in any case
 }
 
-// refresh writes the rows of some records of an object, in the order of their ids, as they
-// are to be now, in the model that is active and in the one that is being built. It publishes
-// which of them other users see now. The rows of a model are never written twice: they are
-// keyed by what causes them.
+// refresh writes the rows of some records of an object, in the order of their ids, in the
+// active model and in the one that is being built. It publishes which of the records other
+// users see now.
 func (s *Sharing) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object string, all ...touched) error {
 	// The first model of an object locks the tenant, so that comes before records are locked.
 	if _, err := s.ensureModels(ctx, tx, tenant, object); err != nil {
@@ -76,8 +75,8 @@ func (s *Sharing) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 	return s.Territories.unassignGone(ctx, tx, tenant, gone)
 }
 
-// refreshIn writes the rows that some records have in one model. What they are to have comes
-// first: when that is too much, as many rows need not be read.
+// refreshIn writes the rows of some records in one model. It computes the new rows first:
+// when they are too many, the old ones need not be read.
 func refreshIn(
 	ctx context.Context, tx *sqldb.Tx, of *model.Model, m *Model, known map[string]*facts, all []touched,
 ) error {

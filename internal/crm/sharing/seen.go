@@ -11,12 +11,8 @@ import (
 )
 
 const (
-	// fewRecords is up to how many records somebody who sees few of them sees: they are
-	// looked up by what gives the access.
-	fewRecords = 10_000
-	// fewUnreached is up to how many records that their owners do not give somebody are
-	// looked at one by one.
-	fewUnreached = 300
+	fewRecords   = 10_000 // up to so many records that a user sees are looked up by what gives the access
+	fewUnreached = 300    // up to so many records that owners do not give are looked at one by one
 )
 
 const noOwners = "SELECT owner_id FROM sharing_reach WHERE " + nothing

@@ -202,9 +202,9 @@ func (a *asked) each() string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// has is the condition that the user has a principal. Its principals are read once, and
-// each is looked for among them: in a list of some hundred records that is half of the time.
-// To be one of two conditions keeps both databases from looking for each in an index.
+// has is the condition that the user has a principal. Its principals are read once: in a list
+// of some hundred records that takes half of the time. To be one of two conditions keeps both
+// databases from looking for each in an index.
 func (a *asked) has(principal string) string {
 	return `(` + principal + ` IN (SELECT p.principal FROM sharing_principal p WHERE p.tenant_id = ` + a.tenantArg() +
 		` AND p.user_id = ` + a.userArg() + `) OR ` + nothing + `)`
