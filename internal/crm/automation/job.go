@@ -95,19 +95,12 @@ func (s scheduler) schedule(ctx context.Context, tx *sqldb.Tx, m *model.Model, i
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(
-		ctx,
-		`INSERT INTO automation_job AS j (tenant_id, job_id, cron, time_zone, next_at, fired_at, missed,
+	_, err = tx.Exec(ctx, `INSERT INTO automation_job AS j (tenant_id, job_id, cron, time_zone, next_at, fired_at, missed,
 			started_at, ended_at, running, place, seen, matched, failed)
 		VALUES ($1, $2, $3, $4, $5, 0, 0, 0, 0, 0, '', 0, 0, 0) ON CONFLICT (tenant_id, job_id)
 		DO UPDATE SET cron = excluded.cron, time_zone = excluded.time_zone, next_at = excluded.next_at
 		WHERE j.cron <> excluded.cron OR j.time_zone <> excluded.time_zone OR j.next_at = 0 OR excluded.next_at = 0`,
-		m.Tenant,
-		id,
-		j.Cron,
-		j.TimeZone,
-		next,
-	)
+		m.Tenant, id, j.Cron, j.TimeZone, next)
 	return err
 }
 

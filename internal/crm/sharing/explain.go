@@ -156,15 +156,8 @@ func (s *Sharing) passedOn(ctx context.Context, tx *sqldb.Tx, m *model.Model, r 
 	if err != nil {
 		return nil, err
 	}
-	all, err := storedGrants(
-		ctx,
-		tx,
-		m.Tenant,
-		&account,
-		active.num,
-		"model = 0 AND cause = 'queue'",
-		" AND cause <> 'rule'",
-	)
+	all, err := storedGrants(ctx, tx, m.Tenant, &account, active.num, "model = 0 AND cause = 'queue'",
+		" AND cause <> 'rule'")
 	if m.User(account.OwnerID) != nil {
 		all = append(all, Grant{To: Grantee{userKind, account.OwnerID}})
 	}

@@ -57,8 +57,7 @@ func models(ctx context.Context, tx *sqldb.Tx, where string, args ...any) ([]Mod
 		}
 		return m, err
 	}, `SELECT num, tenant_id, object, version, status, setup, execution, place, processed, total, created_at,
-		active_at,
-		ended_at FROM sharing_model WHERE `+where, args...)
+		active_at, ended_at FROM sharing_model WHERE `+where, args...)
 }
 
 // currentModels are the active model of an object, then the one that is being built; of
@@ -225,13 +224,8 @@ func (s *Sharing) ListModels(ctx context.Context, tenant, object string) (all []
 		if object != "" && m.Object(object) == nil {
 			return noObject(m, object)
 		}
-		all, err = models(
-			ctx,
-			tx,
-			"tenant_id = $1 AND ($2 = '' OR object = $2) ORDER BY object, version DESC",
-			tenant,
-			object,
-		)
+		all, err = models(ctx, tx, "tenant_id = $1 AND ($2 = '' OR object = $2) ORDER BY object, version DESC",
+			tenant, object)
 		return err
 	})
 	return all, err

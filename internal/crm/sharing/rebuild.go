@@ -195,19 +195,13 @@ func (s rebuilder) Finish(ctx context.Context, tx *sqldb.Tx, b *Model) error {
 	if err := changeModel(ctx, tx, b, "status = 2, active_at = $3", "status = 1", at); err != nil {
 		return err
 	}
-	_, err = s.publish(
-		ctx,
-		tx,
-		kit.Caller{Tenant: b.tenant, CorrelationID: b.Execution},
-		"SharingModel",
-		b.Object,
-		func(wire.Stamp) wire.Payload {
-			return wire.SharingRebuildCompleted{
-				RebuildJobID: b.Execution, ObjectName: b.Object, Scope: "full", OldVersion: wire.Count(old.Version),
-				NewVersion: wire.Count(b.Version), RecordsProcessed: wire.Count(b.Processed), CompletedAt: at,
-			}
-		},
-	)
+	call := kit.Caller{Tenant: b.tenant, CorrelationID: b.Execution}
+	_, err = s.publish(ctx, tx, call, "SharingModel", b.Object, func(wire.Stamp) wire.Payload {
+		return wire.SharingRebuildCompleted{
+			RebuildJobID: b.Execution, ObjectName: b.Object, Scope: "full", OldVersion: wire.Count(old.Version),
+			NewVersion: wire.Count(b.Version), RecordsProcessed: wire.Count(b.Processed), CompletedAt: at,
+		}
+	})
 	return err
 }
 

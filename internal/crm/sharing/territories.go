@@ -43,13 +43,8 @@ func readTree(ctx context.Context, tx *sqldb.Tx, tenant string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	users, err := sqldb.Collect(
-		ctx,
-		tx,
-		scanMember,
-		"SELECT user_id, territory_id FROM sharing_territory_user WHERE tenant_id = $1 ORDER BY territory_id, user_id",
-		tenant,
-	)
+	users, err := sqldb.Collect(ctx, tx, scanMember,
+		"SELECT user_id, territory_id FROM sharing_territory_user WHERE tenant_id = $1", tenant)
 	return newTree(all, users), err
 }
 
@@ -109,12 +104,8 @@ func (s *Territories) Put(
 		return t, false, err
 	}
 	err = s.Write(ctx, "putTerritory", func(ctx context.Context, tx *sqldb.Tx) error {
-		t, created, err = s.put(
-			ctx,
-			tx,
-			call,
-			Territory{ID: id, Name: d.Name, ParentID: d.ParentID, Access: d.Access},
-		)
+		t, created, err = s.put(ctx, tx, call,
+			Territory{ID: id, Name: d.Name, ParentID: d.ParentID, Access: d.Access})
 		return err
 	})
 	return t, created, err
