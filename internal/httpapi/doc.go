@@ -19,6 +19,7 @@ import (
 	"slices"
 	"time"
 
+	"renga.dev/renga/internal/platform/fair"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/seal"
@@ -78,7 +79,7 @@ type Config struct {
 // API answers the calls of the executions' surface.
 type API struct {
 	cfg     Config
-	watched *watched // executions that task watches look at
+	watched *fair.Shares // executions that task watches look at
 }
 
 // New makes the surface.
@@ -96,10 +97,9 @@ func New(cfg Config) *API {
 		cfg.Stalled = func() {}
 	}
 	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, defaultHeartbeat)
-	return &API{cfg: cfg, watched: &watched{
-		each: cmp.Or(cfg.Watched[0], MaxCallerWatched), most: cmp.Or(cfg.Watched[1], MaxWatched),
-		of: map[string]int{}, ofTenant: map[string]int{},
-	}}
+	return &API{cfg: cfg, watched: fair.NewShares(
+		cmp.Or(cfg.Watched[0], MaxCallerWatched), cmp.Or(cfg.Watched[1], MaxWatched),
+	)}
 }
 
 // Routes is the route table of the surface.

@@ -140,19 +140,14 @@ func (s *tailer) catchUp(ctx context.Context) (sent bool, err error) {
 	}
 }
 
-// page reads the next events; while there are many of them, in turn with the heavy requests
-// of the tenant.
+// page reads the next events.
 func (s *tailer) page(ctx context.Context, many bool) (events []bus.TailEvent, more bool, err error) {
 	read := func() (err error) {
 		events, more, err = s.tail.Next(ctx)
 		return err
 	}
-	if many || !s.begun {
-		s.begun = true
-		err = s.turn(ctx, read)
-	} else {
-		err = read()
-	}
+	many, s.begun = many || !s.begun, true
+	err = s.inTurn(ctx, many, read)
 	return events, more, err
 }
 

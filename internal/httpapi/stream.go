@@ -167,19 +167,22 @@ func (s *follower) catchUp(ctx context.Context) (sent bool, err error) {
 	}
 }
 
-// page reads the next events; while there are many of them, in turn with the heavy requests
-// of the tenant.
+// page reads the next events.
 func (s *follower) page(ctx context.Context) (events []flow.Event, err error) {
 	read := func() (err error) {
 		events, _, err = s.reads.Events(ctx, s.tenant, s.id, s.last+1, streamPage)
 		return err
 	}
-	if s.upto > s.last+streamPage {
-		err = s.turn(ctx, read)
-	} else {
-		err = read()
-	}
+	err = s.inTurn(ctx, s.upto > s.last+streamPage, read)
 	return events, err
+}
+
+// inTurn reads; when there is much to read, in turn with the heavy requests of the tenant.
+func (s *follower) inTurn(ctx context.Context, much bool, read func() error) error {
+	if much {
+		return s.turn(ctx, read)
+	}
+	return read()
 }
 
 // note remembers that an event was sent, and whether the execution has ended with it.

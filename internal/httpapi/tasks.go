@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"renga.dev/renga/internal/platform/fair"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
@@ -18,7 +19,7 @@ import (
 type taskAPI struct {
 	commands Commands
 	reads    Reads
-	watched  *watched // executions that task watches look at
+	watched  *fair.Shares // executions that task watches look at
 }
 
 // routes are the routes of workers.

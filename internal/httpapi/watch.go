@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 	"reflect"
-	"sync"
 	"time"
 
+	"renga.dev/renga/internal/platform/fair"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
@@ -68,10 +68,10 @@ func (a *taskAPI) watchTasks(ctx context.Context, c *gate.Call) (gate.Reply, err
 	if len(b.Tasks) > watchTurn {
 		w.turn = c.Turn
 	}
-	if err := a.watched.enter(w.tenant, c.Caller(), len(w.executions)); err != nil {
-		return gate.Reply{}, err
+	if over, ok := a.watched.Enter(w.tenant, c.Caller(), len(w.executions)); !ok {
+		return gate.Reply{}, overWatched(over)
 	}
-	defer a.watched.leave(w.tenant, c.Caller(), len(w.executions))
+	defer a.watched.Leave(w.tenant, c.Caller(), len(w.executions))
 	wait := time.Duration(b.WaitSeconds) * time.Second
 	ctx, stop := c.Wait(ctx, wait)
 	defer stop()
@@ -85,45 +85,14 @@ func (a *taskAPI) watchTasks(ctx context.Context, c *gate.Call) (gate.Reply, err
 // watchTurn is how many tasks of a watch are looked at without waiting for a turn.
 const watchTurn = 100
 
-// watched counts the executions that task watches look at. A tenant has at most half of them, or
-// as many as one caller if that is more.
-type watched struct {
-	most, each   int // of all callers, and of one
-	mu           sync.Mutex
-	all          int
-	of, ofTenant map[string]int // by caller, and by tenant
-}
-
-// enter counts executions, or refuses them.
-func (w *watched) enter(tenant, caller string, n int) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	const format = "the watches of this %s look at %d executions, and at most %d may be watched; watch fewer at a time"
-	switch half := max(w.each, (w.most+1)/2); {
-	case w.of[caller]+n > w.each:
-		return fault.TooMuch(w.each, format, "caller", w.of[caller], w.each)
-	case w.ofTenant[tenant]+n > half:
-		return fault.TooMuch(half, format, "tenant", w.ofTenant[tenant], half)
-	case w.all+n > w.most:
+// overWatched refuses a watch that is over a limit.
+func overWatched(over fair.Over) error {
+	if over.Who == "" {
 		return fault.Overloaded("too many tasks are watched; try again later")
 	}
-	w.all += n
-	w.of[caller] += n
-	w.ofTenant[tenant] += n
-	return nil
-}
-
-// leave counts the end of a watch.
-func (w *watched) leave(tenant, caller string, n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.all -= n
-	if w.of[caller] -= n; w.of[caller] == 0 {
-		delete(w.of, caller)
-	}
-	if w.ofTenant[tenant] -= n; w.ofTenant[tenant] == 0 {
-		delete(w.ofTenant, tenant)
-	}
+	return fault.TooMuch(over.Limit,
+		"the watches of this %s look at %d executions, and at most %d may be watched; watch fewer at a time",
+		over.Who, over.Held, over.Limit)
 }
 
 // taskWatch looks after the tasks of one request, by execution.

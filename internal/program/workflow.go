@@ -11,7 +11,7 @@ import (
 )
 
 // The variables of the environment that workflow events are set up by, beside those of
-// trigger.ParseRetention. They have no flags: a token does not belong on a command
+// inbound.ParseRetention. They have no flags: a token does not belong on a command
 // line, and the names are those of the document.
 const (
 	envEventToken  = "AX_WORKFLOW_EVENT_TOKEN"

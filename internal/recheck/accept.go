@@ -74,15 +74,22 @@ func (a *accepting) do(ctx context.Context) (Answer, error) {
 	}
 	// The answer is waited for: what began may have happened.
 	_, err = a.r.cfg.Engine.Do(context.WithoutCancel(ctx), engine.Unit{
-		Before: a.idempotent, Commands: []engine.Request{create},
-		After: func(ctx context.Context, tx *sqldb.Tx, results []engine.Result) error {
-			if ans := &results[0].Answer; ans.Refused != nil {
-				return fault.Wrap("recheck.start", ans.Refused)
-			}
-			return a.save(ctx, tx, results[0].Answer.Execution.String())
-		},
+		Before: a.idempotent, Commands: []engine.Request{create}, After: started(a.save),
 	})
 	return a.settled(err)
+}
+
+// started stores with save which execution a command started.
+func started(save func(ctx context.Context, tx *sqldb.Tx, execution string) error) func(
+	context.Context, *sqldb.Tx, []engine.Result,
+) error {
+	return func(ctx context.Context, tx *sqldb.Tx, results []engine.Result) error {
+		ans := &results[0].Answer
+		if ans.Refused != nil {
+			return fault.Wrap("recheck.start", ans.Refused)
+		}
+		return save(ctx, tx, ans.Execution.String())
+	}
 }
 
 // errDown is the answer while those who check cannot be reached.

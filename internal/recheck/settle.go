@@ -154,15 +154,7 @@ func (s *settling) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.r.cfg.Engine.Do(ctx, engine.Unit{
-		Commands: []engine.Request{create},
-		After: func(ctx context.Context, tx *sqldb.Tx, results []engine.Result) error {
-			if ans := &results[0].Answer; ans.Refused != nil {
-				return fault.Wrap("recheck.start", ans.Refused)
-			}
-			return s.save(ctx, tx, results[0].Answer.Execution.String())
-		},
-	})
+	_, err = s.r.cfg.Engine.Do(ctx, engine.Unit{Commands: []engine.Request{create}, After: started(s.save)})
 	return err
 }
 

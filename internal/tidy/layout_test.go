@@ -123,7 +123,7 @@ var imports = map[string][]string{
 		"api", "internal/platform/gate", "internal/platform/rest", "internal/platform/seal", "internal/platform/audit",
 		"internal/platform/bus", "internal/platform/bulk", "internal/workflow/cancel", "internal/platform/bulk/dlq",
 		"internal/workflow/engine",
-		"internal/workflow/flow", "internal/platform/wire", "internal/platform/fault",
+		"internal/workflow/flow", "internal/platform/wire", "internal/platform/fair", "internal/platform/fault",
 	},
 	"internal/recheck/airflow": {
 		"internal/workflow/engine", "internal/workflow/flow",

@@ -255,8 +255,8 @@ func TestOpenRequestsHaveMaxima(t *testing.T) {
 		close(release)
 		all.Wait()
 		route, _, _ := d.router.find(http.MethodGet, "/stream")
-		if o := route.opened; o.all != 0 || len(o.of)+len(o.ofTenant) != 0 {
-			t.Errorf("%d are still counted, of %v and %v", o.all, o.of, o.ofTenant)
+		if !route.opened.Empty() {
+			t.Errorf("some are still counted: %+v", route.opened)
 		}
 	})
 }

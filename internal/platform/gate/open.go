@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"renga.dev/renga/internal/platform/fair"
 	"renga.dev/renga/internal/platform/fault"
 )
 
@@ -64,12 +64,8 @@ func ParseOpen(texts []string) (map[string]Open, error) {
 
 // opened counts the open requests of a class.
 type opened struct {
-	class    string
-	max      Open
-	mu       sync.Mutex
-	all      int
-	of       map[string]int // by caller
-	ofTenant map[string]int
+	class string
+	*fair.Shares
 }
 
 // newOpened makes the counters of all classes that routes have.
@@ -87,40 +83,22 @@ func newOpened(maxima map[string]Open, routes []Route) (map[string]*opened, erro
 		if !known {
 			return nil, fmt.Errorf("gate: pattern %q: there is no open class %q", routes[i].Pattern, class)
 		}
-		all[class] = &opened{class: class, max: o, of: map[string]int{}, ofTenant: map[string]int{}}
+		all[class] = &opened{class, fair.NewShares(o.Caller, o.Process)}
 	}
 	return all, nil
 }
 
 // enter counts a request of a caller, or refuses it.
 func (o *opened) enter(tenant, caller string) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	const format = "%d %s of this %s are open, and no more may be at a time; end some of them and try again"
-	switch most := o.max.Tenant(); {
-	case o.of[caller] >= o.max.Caller:
-		return fault.TooMuch(o.max.Caller, format, o.max.Caller, o.class, "caller")
-	case o.ofTenant[tenant] >= most:
-		return fault.TooMuch(most, format, most, o.class, "tenant")
-	case o.all >= o.max.Process:
+	switch over, ok := o.Enter(tenant, caller, 1); {
+	case ok:
+		return nil
+	case over.Who == "":
 		return fault.Overloaded("%d %s are open in this process, and no more may be at a time; try again later",
-			o.max.Process, o.class)
-	}
-	o.all++
-	o.of[caller]++
-	o.ofTenant[tenant]++
-	return nil
-}
-
-// leave counts the end of a request.
-func (o *opened) leave(tenant, caller string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.all--
-	if o.of[caller]--; o.of[caller] == 0 {
-		delete(o.of, caller)
-	}
-	if o.ofTenant[tenant]--; o.ofTenant[tenant] == 0 {
-		delete(o.ofTenant, tenant)
+			over.Limit, o.class)
+	default:
+		return fault.TooMuch(over.Limit,
+			"%d %s of this %s are open, and no more may be at a time; end some of them and try again",
+			over.Limit, o.class, over.Who)
 	}
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
 	"slices"
@@ -175,10 +176,7 @@ func (s *Surface) Problem(err error) Problem {
 	}
 	p.Code = told.Code
 	if p.Code == "" || s.Catalogue != nil && !slices.Contains(s.Catalogue, p.Code) {
-		p.Code = codes[p.Kind]
-		if own := s.Codes[p.Kind]; own != "" {
-			p.Code = own
-		}
+		p.Code = cmp.Or(s.Codes[p.Kind], codes[p.Kind])
 	}
 	p.Status = s.status(p.Kind, p.Code)
 	if p.Reason = told.Reason; p.Reason == (fault.Reason{}) {
@@ -219,8 +217,11 @@ func renderCore(p Problem) []byte {
 		Message string         `json:"message"`
 		Details jsontext.Value `json:"details"`
 	}
-	body, err := json.Marshal(map[string]inner{"error": {p.Code, p.Message, details(p)}},
-		jsontext.AllowInvalidUTF8(true))
+	return errorBody(map[string]inner{"error": {p.Code, p.Message, details(p)}})
+}
+
+func errorBody(of any) []byte {
+	body, err := json.Marshal(of, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		panic("gate: an error body cannot be written: " + err.Error())
 	}
@@ -228,13 +229,7 @@ func renderCore(p Problem) []byte {
 }
 
 // renderDetail is {"detail":"<message>"}.
-func renderDetail(p Problem) []byte {
-	body, err := json.Marshal(map[string]string{"detail": p.Message}, jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		panic("gate: an error body cannot be written: " + err.Error())
-	}
-	return body
-}
+func renderDetail(p Problem) []byte { return errorBody(map[string]string{"detail": p.Message}) }
 
 // renderFlat is {"error":"<code>","message":"<message>"}, with 429 also "retry_after".
 func renderFlat(p Problem) []byte {
@@ -246,11 +241,7 @@ func renderFlat(p Problem) []byte {
 	if p.Status == http.StatusTooManyRequests {
 		flat.RetryAfter = int64((p.RetryAfter + time.Second - 1) / time.Second)
 	}
-	body, err := json.Marshal(flat, jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		panic("gate: an error body cannot be written: " + err.Error())
-	}
-	return body
+	return errorBody(flat)
 }
 
 // details is the object of a problem's details with reason class and retry advice

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"renga.dev/renga/internal/platform/fault"
@@ -53,59 +54,21 @@ var plain = func() (t [256]bool) {
 
 // str rewrites the string at the cursor. It reports whether the result holds an escape.
 func (c *canon) str() (escaped bool, err error) {
-	i := c.pos + 1
-	for i < len(c.in) && plain[c.in[i]] {
-		i++
-	}
-	if i < len(c.in) && c.in[i] == '"' {
-		c.out = append(c.out, c.in[c.pos:i+1]...)
-		c.pos = i + 1
-		return false, nil
-	}
-	ascii, err := c.decode()
+	start := c.pos
+	text, form, err := c.quoted()
 	if err != nil {
 		return false, err
 	}
-	text := c.tmp
-	if !ascii {
-		text = nfc(text)
+	if form == 0 {
+		c.out = append(c.out, c.in[start:c.pos]...)
+		return false, nil
 	}
-	c.out, escaped = appendQuoted(c.out, text)
+	if form&escapes != 0 {
+		c.tmp = appendDecoded(c.tmp[:0], text)
+		text = c.tmp
+	}
+	c.out, escaped = appendQuoted(c.out, nfc(text))
 	return escaped, nil
-}
-
-// decode reads the string at the cursor into c.tmp. It reports whether the text is
-// ASCII only.
-func (c *canon) decode() (ascii bool, err error) {
-	c.tmp, ascii = c.tmp[:0], true
-	for c.pos++; c.pos < len(c.in); {
-		switch b := c.in[c.pos]; {
-		case b == '"':
-			c.pos++
-			return ascii, nil
-		case b == '\\':
-			r, err := c.escape()
-			if err != nil {
-				return false, err
-			}
-			ascii = ascii && r < utf8.RuneSelf
-			c.tmp = utf8.AppendRune(c.tmp, r)
-		case b < ' ':
-			return false, c.fail("a control character stands unescaped in a string")
-		case b < utf8.RuneSelf:
-			c.tmp = append(c.tmp, b)
-			c.pos++
-		default:
-			ascii = false
-			_, n := utf8.DecodeRune(c.in[c.pos:])
-			if n == 1 {
-				return false, c.fail("a string is not valid UTF-8")
-			}
-			c.tmp = append(c.tmp, c.in[c.pos:c.pos+n]...)
-			c.pos += n
-		}
-	}
-	return false, c.fail("")
 }
 
 // short are the escapes of one letter.
@@ -153,7 +116,10 @@ func (s *scanner) hex4() (rune, error) {
 	return rune(n), nil
 }
 
-const hexDigits = "0123456789abcdef"
+const (
+	hexDigits = "0123456789abcdef"
+	controls  = "\b\f\n\r\t" // those with an escape of one letter
+)
 
 // appendQuoted writes text as a JSON string with the fewest escapes. It reports
 // whether there were any.
@@ -166,16 +132,8 @@ func appendQuoted(dst, text []byte) (_ []byte, escaped bool) {
 			continue
 		case b == '"', b == '\\':
 			dst = append(dst, '\\', b)
-		case b == '\b':
-			dst = append(dst, '\\', 'b')
-		case b == '\f':
-			dst = append(dst, '\\', 'f')
-		case b == '\n':
-			dst = append(dst, '\\', 'n')
-		case b == '\r':
-			dst = append(dst, '\\', 'r')
-		case b == '\t':
-			dst = append(dst, '\\', 't')
+		case strings.IndexByte(controls, b) >= 0:
+			dst = append(dst, '\\', "bfnrt"[strings.IndexByte(controls, b)])
 		default:
 			dst = append(dst, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&15])
 		}

@@ -171,8 +171,9 @@ func plainBytes(text []byte) int {
 }
 
 // decoded is the text of what quoted gave.
-func decoded(raw []byte) []byte {
-	text := make([]byte, 0, len(raw))
+func decoded(raw []byte) []byte { return appendDecoded(make([]byte, 0, len(raw)), raw) }
+
+func appendDecoded(text, raw []byte) []byte {
 	for s := (scanner{in: raw}); s.pos < len(raw); {
 		if b := raw[s.pos]; b != '\\' {
 			text = append(text, b)

@@ -112,6 +112,17 @@ func (a *Adapter) watch(ctx context.Context) {
 
 // look asks the engine about jobs and takes its verdicts.
 func (a *Adapter) look(ctx context.Context, jobs []*job) error {
+	return a.lost(ctx, jobs, func(j *job, l engine.LostTask) {
+		verdict := moved // it waits for its next attempt, or is in it
+		if !l.Found || l.Status.Terminal() {
+			verdict = over
+		}
+		a.line.judge(j, verdict)
+	})
+}
+
+// lost calls do for each job whose attempt does not hold its task.
+func (a *Adapter) lost(ctx context.Context, jobs []*job, do func(*job, engine.LostTask)) error {
 	byTenant := map[string]map[engine.TaskRef]*job{}
 	for _, j := range jobs {
 		if byTenant[j.tenant] == nil {
@@ -125,11 +136,7 @@ func (a *Adapter) look(ctx context.Context, jobs []*job) error {
 			return err
 		}
 		for _, l := range lost {
-			verdict := moved // it waits for its next attempt, or is in it
-			if !l.Found || l.Status.Terminal() {
-				verdict = over
-			}
-			a.line.judge(held[l.TaskRef], verdict)
+			do(held[l.TaskRef], l)
 		}
 	}
 	return nil

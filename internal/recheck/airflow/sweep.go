@@ -2,8 +2,6 @@ package airflow
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -51,31 +49,21 @@ func (a *Adapter) foreign(r *run) (conf, bool) {
 
 // reap ends those of the runs whose tasks have ended without them.
 func (a *Adapter) reap(ctx context.Context, runs []run) {
-	byTenant := map[string]map[engine.TaskRef]*job{}
+	var jobs []*job
 	for i := range runs {
-		told, ok := a.foreign(&runs[i])
-		if !ok {
-			continue
+		if told, ok := a.foreign(&runs[i]); ok {
+			jobs = append(jobs, &job{
+				tenant: told.Tenant, task: engine.Task{Execution: told.Execution, Node: told.Node}, id: runs[i].ID,
+				phase: ending, lost: over, check: told.Check,
+			})
 		}
-		if byTenant[told.Tenant] == nil {
-			byTenant[told.Tenant] = map[engine.TaskRef]*job{}
-		}
-		j := &job{
-			tenant: told.Tenant, task: engine.Task{Execution: told.Execution, Node: told.Node}, id: runs[i].ID,
-			phase: ending, lost: over, check: told.Check,
-		}
-		byTenant[told.Tenant][j.ref()] = j
 	}
-	for tenant, jobs := range byTenant {
-		lost, err := a.ports.Engine.Lost(ctx, tenant, slices.Collect(maps.Keys(jobs)))
-		if err != nil {
-			a.gone(ctx, "held tasks cannot be looked after", err)
-			return
+	err := a.lost(ctx, jobs, func(j *job, l engine.LostTask) {
+		if l.Found && l.Status.Terminal() {
+			a.line.add(j)
 		}
-		for _, l := range lost {
-			if l.Found && l.Status.Terminal() {
-				a.line.add(jobs[l.TaskRef])
-			}
-		}
+	})
+	if err != nil {
+		a.gone(ctx, "held tasks cannot be looked after", err)
 	}
 }
