@@ -12,9 +12,8 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// reader splits JSON into raw values without looking into them. It checks the
-// grammar only; wire.ParseOnce, which sees every body of a command, holds the
-// strict rules (duplicate names, UTF-8, depth).
+// reader splits JSON into raw values. It checks the grammar only; wire.ParseOnce, which sees every
+// body of a command, holds the strict rules.
 type reader struct {
 	src []byte
 	dec *jsontext.Decoder

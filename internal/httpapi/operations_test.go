@@ -113,7 +113,9 @@ func TestEveryRouteHasARateClassAndItsRefusalIsInTheContract(t *testing.T) {
 		method, path, _ := strings.Cut(route.Pattern, " ")
 		found, _ := c.at("/paths/" + escape(path) + "/" + strings.ToLower(method) + "/responses/429")
 		headers, _ := found.(map[string]any)["headers"].(map[string]any)
-		for _, name := range []string{"Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
+		for _, name := range []string{
+			"Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+		} {
 			if headers[name] == nil {
 				t.Errorf("%s: its 429 lacks %s", route.Pattern, name)
 			}

@@ -143,7 +143,8 @@ func (p *play) do(n int, s step) {
 func (p *play) find(operationID string) string {
 	for _, operation := range p.contract.operations() {
 		method, path, _ := strings.Cut(operation, " ")
-		if op, _ := p.contract.at("/paths/" + escape(path) + "/" + strings.ToLower(method)); op.(map[string]any)["operationId"] == operationID {
+		op, _ := p.contract.at("/paths/" + escape(path) + "/" + strings.ToLower(method))
+		if op.(map[string]any)["operationId"] == operationID {
 			return operation
 		}
 	}
@@ -154,7 +155,8 @@ func (p *play) find(operationID string) string {
 func (p *play) header(s step) []string {
 	var header []string
 	for name, value := range map[string]string{
-		p.keyHeader(s.Operation): s.Key, "X-Correlation-Id": s.Correlation, "Content-Type": s.Media, "Last-Event-ID": s.LastEventID, "If-Match": s.IfMatch,
+		p.keyHeader(s.Operation): s.Key, "X-Correlation-Id": s.Correlation, "Content-Type": s.Media,
+		"Last-Event-ID": s.LastEventID, "If-Match": s.IfMatch,
 	} {
 		if value != "" {
 			header = append(header, name, value)

@@ -19,9 +19,8 @@ type pace struct {
 	oldest flow.Time // the first event that was sent; 0: none
 }
 
-// held is what held up the events of a round, "" when nothing did: reading them, the client
-// that took them, or the wake, which came late after the decision: its commit took long, or
-// nobody told the stream.
+// held is what held up the events of a round: reading them, the client, or a wake that came late
+// after the decision; "" when nothing did.
 func (p pace) held(now time.Time) string {
 	switch {
 	case p.oldest == 0 || p.began.IsZero():

@@ -127,9 +127,7 @@ func showNode(n *flow.Node) nodeView {
 	return out
 }
 
-// adviceOnError classes a node's failure by its code. The codes of the engine say
-// what is to blame; a worker's own code is, like all that nobody classified, a
-// matter of the infrastructure behind it.
+// adviceOnError classes a node's failure by its code. A worker's own code counts as infrastructure.
 func adviceOnError(code string) (fault.ReasonClass, fault.RetryAdvice) {
 	switch code {
 	case flow.CodeNoEdge, flow.CodeExpression:

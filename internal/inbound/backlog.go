@@ -22,9 +22,8 @@ import (
 // BacklogFile is where the backlog of a process is, in its data folder.
 const BacklogFile = "workflow_events_backlog.jsonl"
 
-// MaxBacklog is how many audit entries wait for a database that is away. Refusals have half
-// of the room, so that senders who are refused anyway leave some for what failed. An entry
-// that finds no room is dropped, counted and logged; its delivery is answered all the same.
+// MaxBacklog is how many audit entries wait for a database that is away. Refusals have half of the
+// room. An entry that finds none is dropped, counted and logged; its delivery is answered.
 const MaxBacklog = 10_000
 
 const (
@@ -43,10 +42,9 @@ type waiting struct {
 	Duplicate bool       `json:"duplicate,omitzero"`
 }
 
-// backlog holds the audit entries of deliveries that ended while the database was away, in
-// memory and in a file, for a process that ends meanwhile. An entry is written exactly once:
-// in the transaction that writes it, it is looked for by its id. The file is not synced: it
-// survives the process, not always the machine.
+// backlog holds the audit entries of deliveries that ended while the database was away, in memory and
+// in a file, which survives the process, not always the machine. An entry is written exactly once: the
+// transaction that writes it looks for its id.
 type backlog struct {
 	path string // of the file; "": memory alone
 	wake chan struct{}
@@ -145,9 +143,8 @@ func (t *Deliveries) RunBacklog(ctx context.Context) {
 	_ = t.flush(last) // the next process finds the rest
 }
 
-// load reads the file of the process before. A line that was not written to its end is left out.
-// It may have more lines than entries may wait: those that were written before the database
-// went away again are in it until all are. Which they are the database says, so none is dropped.
+// load reads the file of the process before, without lines that are cut off. It may have more lines
+// than entries may wait: entries stay in it until all are written. None is dropped.
 func (t *Deliveries) load(ctx context.Context) {
 	b := &t.backlog
 	b.mu.Lock()
@@ -278,10 +275,9 @@ func (t *Deliveries) stuck(ctx context.Context, err error) {
 	}
 }
 
-// writeWaiting writes an entry unless it is there, or the one in doubt is. The tenant is held
-// meanwhile: who starts a run holds it too, so a run in doubt is stored by now or never will be.
-// Who puts down a refusal or a failure does not, since deliveries of a tenant would wait for
-// each other; when its COMMIT arrives later than this, the delivery is in the log twice.
+// writeWaiting writes an entry unless it is there, or the one in doubt is. The tenant is locked, as by
+// whoever starts a run, so a run in doubt is stored by now or never will be. Refusals and failures do
+// not lock it: should the COMMIT of one arrive later than this, the delivery is in the log twice.
 func (t *Deliveries) writeWaiting(ctx context.Context, tx *sqldb.Tx, w *waiting) error {
 	var held desk
 	if err := t.hold(ctx, tx, w.Entry.Tenant, "", &held); err != nil {

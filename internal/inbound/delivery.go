@@ -142,9 +142,8 @@ func (r *fieldReader) unquote(name string) (text string, ok bool) {
 	return text, true
 }
 
-// number reads a whole number, also one in text. What is neither a number nor text is
-// an error; what is no whole number is kept as one that is not valid, for the check of
-// year and month to refuse in its turn.
+// number reads a whole number, also one in text. Another type is an error; what is no whole number is
+// not valid, for the check of year and month to refuse.
 func (r *fieldReader) number(name string) Number {
 	raw := r.fields[name]
 	if absent(raw) {

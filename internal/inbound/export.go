@@ -27,11 +27,9 @@ const (
 	exportChunk = 1000                   // receipts that are read at once
 )
 
-// Export keeps a file with all receipts that count, of all tenants, until ctx ends, and
-// then writes what is there: within a second after a change the file has it. It is replaced
-// as a whole and by one process alone, so a reader and a crash find the one before or the
-// one after. The database is the record; a file that cannot be written is logged, and
-// tried again.
+// Export keeps a file with all receipts that count, of all tenants, until ctx ends: within a second
+// after a change the file has it. One process alone replaces it, as a whole. A file that cannot be
+// written is logged, and tried again.
 func (t *Deliveries) Export(ctx context.Context, file string) error {
 	return newExport(t, file, func() {}).run(ctx)
 }

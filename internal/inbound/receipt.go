@@ -13,9 +13,8 @@ import (
 // added. It is more than one, so that a lower maximum is reached.
 const trimChunk = 100
 
-// receipt is what a key has started. It counts as long as its time has not passed and
-// not too many were written after it; one that does not count is not there, and goes
-// when others are written.
+// receipt is what a key has started. It counts until its time has passed or too many were written after
+// it; one that does not count is deleted when others are written.
 type receipt struct {
 	about
 	n  int64 // from 1, without a gap

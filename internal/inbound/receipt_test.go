@@ -134,7 +134,8 @@ func TestALowerMaximumIsReachedInTime(t *testing.T) {
 				return err
 			}
 			for n := range int64(2*trimChunk + 50) {
-				stmts := r.save(tenantA, fmt.Sprintf("old-%d", n+1), &receipt{n: n + 1, about: about{run: "r"}, at: now})
+				old := &receipt{n: n + 1, about: about{run: "r"}, at: now}
+				stmts := r.save(tenantA, fmt.Sprintf("old-%d", n+1), old)
 				if err := tx.Batch(ctx, stmts...); err != nil {
 					return err
 				}

@@ -97,9 +97,8 @@ func (t *Deliveries) putTemplate(ctx context.Context, tx *sqldb.Tx, tenant strin
 	})
 }
 
-// lock holds the row of a tenant until the transaction ends: what is read of the
-// tenant's tables afterwards is current. It gives the number of the last receipt and the
-// number of changes of templates.
+// lock locks the row of a tenant until the transaction ends: what is read of its tables afterwards is
+// current. It gives the number of the last receipt and that of changes of templates.
 func lock(ctx context.Context, tx *sqldb.Tx, tenant string) (receipts, templates int64, err error) {
 	st := lockStmt(tenant, &receipts, &templates)
 	return receipts, templates, tx.Batch(ctx, st)

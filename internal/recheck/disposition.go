@@ -10,9 +10,8 @@ import (
 // device is a name that is no file on Windows, whatever its extension.
 var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
 
-// attachment is the Content-Disposition (RFC 6266) of a file to save. Somebody chose its
-// name: it must not lead to another folder, look like a file of another type, or become a
-// parameter of its own.
+// attachment is the Content-Disposition (RFC 6266) of a file to save. A foreign name must not lead to
+// another folder, look like a file of another type, or become a parameter.
 func attachment(name string) string {
 	name = fileName(name)
 	ascii := strings.Map(func(r rune) rune {

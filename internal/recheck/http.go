@@ -24,7 +24,7 @@ type api struct {
 // callers reach this process, without a slash at its end; "": URLs that they are given have no host.
 // What is under /gui is for tokens of an audience of its own.
 func (r *Rechecks) Routes(publicURL string) []gate.Route {
-	either := []string{gate.AudiencePDCA, gate.AudienceGUI}
+	either := []string{gate.AudienceRecheck, gate.AudienceGUI}
 	a := &api{rechecks: r, publicURL: publicURL}
 	return rest.Routes([]gate.Route{
 		{Operation: "putStrategy", Heavy: true, MaxBody: MaxBody, Do: a.putStrategy},

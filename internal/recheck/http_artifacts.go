@@ -20,9 +20,8 @@ type linkView struct {
 	Size      int        `json:"size"`
 }
 
-// artifactURL answers GET /pdca/artifacts/{artifact_id}/download_url. The URL begins with
-// where the operator says that callers reach this process; else it has no host, for what
-// the request names as one is whatever its sender, or a cache before it, likes.
+// artifactURL gives a URL that begins with the public URL; without one it has no host, since the host
+// that a request names cannot be trusted.
 func (a *api) artifactURL(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	id := c.Path("artifact_id")
 	link, err := a.rechecks.Link(ctx, c.Principal.Tenant, id)
@@ -35,8 +34,7 @@ func (a *api) artifactURL(ctx context.Context, c *gate.Call) (gate.Reply, error)
 	}}, nil
 }
 
-// artifact answers GET /pdca/artifacts/{artifact_id}/content. Nobody shows a token here:
-// the signature is what lets a caller in. What a worker has left is never shown as a page
+// artifact lets callers in by the signature of the URL. What a worker has left is never shown as a page
 // of this origin, whatever it calls itself.
 func (a *api) artifact(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := rest.ReadQuery(c, "tenant", "expires", "signature")

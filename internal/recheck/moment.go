@@ -7,9 +7,8 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// moment is an end of a window, in milliseconds since 1970. It is written as a wire.Stamp
-// is; but the beginning of 1970, which is no instant there, is one here: who asks for all
-// that there is may well begin with it.
+// moment is an end of a window, in milliseconds since 1970, written as a wire.Stamp is. The beginning
+// of 1970, which is no instant there, is one here: who asks for everything may begin with it.
 type moment int64
 
 const epoch = "1970-01-01T00:00:00.000Z"

@@ -15,10 +15,9 @@ const maxRemembered = 1024
 // kinds is how many kinds of items a Line has.
 const kinds = 3
 
-// Line is a queue in front of one loop. Keys come in the order of what they have cost so far,
-// not of when their items came: who costs much waits while others are there, and who has
-// waited for nothing has saved up nothing. Items have a kind, from 0 to 2, and those of one key
-// and kind stay in their order. It is not safe for concurrent use.
+// Line is a queue in front of one loop. Keys come in the order of what they have cost so far: who costs
+// much waits while others are there, and idle keys save up nothing. Items have a kind, from 0 to 2, and
+// those of one key and kind stay in their order. It is not safe for concurrent use.
 type Line[T any] struct {
 	keys  map[string]*lane[T]
 	ahead lanes[T] // those that have items, the next one first
@@ -46,9 +45,8 @@ func (l *Line[T]) Put(key string, kind int, item T) {
 	l.count[kind]++
 }
 
-// PutBack adds items, in their order, before the others of their keys and kinds: they were there
-// already. It copies what waits of a key once, however many items it gets: whoever could do one
-// of thousands puts all others back.
+// PutBack adds items, in their order, before the others of their keys and kinds. It copies what waits
+// of a key once, however many items it gets.
 func (l *Line[T]) PutBack(items []T, of func(T) (key string, kind int)) {
 	var touched []*lane[T] // for each kind that it gets items of
 	for _, item := range items {

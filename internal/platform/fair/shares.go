@@ -29,7 +29,9 @@ func (s *Shares) Enter(tenant, caller string, n int) (Over, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range []Over{
-		{"caller", s.of[caller], s.each}, {"tenant", s.ofTenant[tenant], max(s.each, (s.most+1)/2)}, {"", s.all, s.most},
+		{"caller", s.of[caller], s.each},
+		{"tenant", s.ofTenant[tenant], max(s.each, (s.most+1)/2)},
+		{"", s.all, s.most},
 	} {
 		if o.Held+n > o.Limit {
 			return o, false

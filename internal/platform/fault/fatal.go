@@ -5,9 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// Fatal, deferred, makes a panic end the process, whoever above would recover from
-// it. It is for work that is shared: when a caller does a step for all and panics
-// halfway, its own 500 would hide that nobody can go on.
+// Fatal, deferred, makes a panic end the process, whoever above would recover from it. It is for work
+// that a caller does for all: its own 500 would hide that nobody can go on.
 func Fatal() {
 	p := recover()
 	if p == nil {

@@ -56,9 +56,8 @@ func (l *large) lately(tenant string, now time.Time) bool {
 	return now.Before(l.until[tenant])
 }
 
-// newHeavy makes the places in which heavy requests run: so many at a time, and half of them
-// of one tenant, so that none can take all processors. 0 is four for each processor: most of
-// them are short, and a tenant with fewer waits for itself. Those with large bodies or answers
+// newHeavy makes the places in which heavy requests run, half of them at most of one tenant, so that
+// none can take all processors; 0 is four for each processor. Requests with large bodies or answers
 // have a quarter as many.
 func newHeavy(places int) (heavy, bulky *fair.Places) {
 	if places == 0 {

@@ -96,9 +96,8 @@ func OpenAuth(cfg AuthConfig) (*Auth, error) {
 // Mode is the mode in force.
 func (a *Auth) Mode() Mode { return a.mode }
 
-// place refuses what a foreign web page can make a browser send, in both modes: where
-// everybody on this machine, or in this network, is let in without a token, a page must not
-// borrow that. e is nil when no route takes the request.
+// place refuses what a foreign web page can make a browser send, in both modes: a page must not
+// borrow that everybody here is let in without a token. e is nil when no route takes the request.
 func (a *Auth) place(r *http.Request, e *entry) error {
 	if a.mode == ModeNone && !loopbackHost(r.Host) {
 		return fault.New(fault.Forbidden, "HOST_NOT_ALLOWED",

@@ -67,8 +67,9 @@ func TestABodyMustComeWithinTheTimeOfItsRequest(t *testing.T) {
 	}
 	defer conn.Close()
 	stalls, began := stalltest.New(t), time.Now()
-	if _, err := io.WriteString(conn,
-		"POST /quick HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"); err != nil {
+	const request = "POST /quick HTTP/1.1\r\nHost: 127.0.0.1\r\n" +
+		"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)

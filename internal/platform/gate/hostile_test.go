@@ -161,7 +161,8 @@ func hostileTokens(t *testing.T, key *rsa.PrivateKey, forms []keyForm, noon time
 		{"no signature", parts[0] + "." + parts[1] + ".", 401, false},
 		{"a signature with one bit changed", parts[0] + "." + parts[1] + "." + string(flipped), 401, false},
 		{
-			"the signature of another token", strings.Join(append(parts[:2:2], strings.Split(claim("x", 1), ".")[2]), "."),
+			"the signature of another token",
+			strings.Join(append(parts[:2:2], strings.Split(claim("x", 1), ".")[2]), "."),
 			401, false,
 		},
 		{"other claims under a good signature", parts[0] + "." + swapped + "." + parts[2], 401, false},
@@ -233,7 +234,8 @@ func hostileTokens(t *testing.T, key *rsa.PrivateKey, forms []keyForm, noon time
 		{"an expiry that is a number in a text", claim("exp", fmt.Sprint(at(time.Hour))), 401, false},
 		{"an expiry that is true", claim("exp", true), 401, false},
 		{
-			"an expiry beyond all years", raw(strings.Replace("{"+sound+"}", fmt.Sprint(at(time.Hour)), "1e300", 1)), 401,
+			"an expiry beyond all years",
+			raw(strings.Replace("{"+sound+"}", fmt.Sprint(at(time.Hour)), "1e300", 1)), 401,
 			false,
 		},
 		{"an expiry in milliseconds", claim("exp", noon.Add(time.Hour).UnixMilli()), 401, false},
@@ -297,7 +299,8 @@ func hostileTokens(t *testing.T, key *rsa.PrivateKey, forms []keyForm, noon time
 		{"a list of scopes", claim("scope", []string{"x", "things:read"}), 200, false},
 		{"an expiry with a fraction", claim("exp", float64(at(time.Hour))+.5), 200, false},
 		{
-			"a jku beside a known key, which nobody follows", head(key, map[string]any{"kid": "a", "jku": elsewhere}), 200,
+			"a jku beside a known key, which nobody follows",
+			head(key, map[string]any{"kid": "a", "jku": elsewhere}), 200,
 			false,
 		},
 	}...)
@@ -347,7 +350,8 @@ func playHostile(t *testing.T, form keyForm, rows []hostile, noon time.Time) {
 			if w.Code != want {
 				t.Errorf("%s: got %d %s, want %d", row.name, w.Code, w.Body, want)
 			}
-			if challenged := strings.HasPrefix(w.Header().Get("WWW-Authenticate"), "Bearer "); challenged != (want != http.StatusOK) {
+			challenged := strings.HasPrefix(w.Header().Get("WWW-Authenticate"), "Bearer ")
+			if challenged != (want != http.StatusOK) {
 				t.Errorf("%s: got headers %v", row.name, w.Header())
 			}
 			fmt.Fprint(&said, w.Body, w.Header())

@@ -27,9 +27,8 @@ const (
 // IsURL reports whether a text that may name a file names a URL.
 func IsURL(text string) bool { return strings.Contains(text, "://") }
 
-// keyURL holds the keys of a URL and fetches them again: by age, and when a token
-// names a key that it does not have, which is how an issuer's new key shows first. While
-// the URL is away, or gives what cannot be used, the last good keys stay.
+// keyURL holds the keys of a URL and fetches them again: by age, and when a token names a key that
+// it does not have. While the URL cannot be used, the last good keys stay.
 type keyURL struct {
 	url     string
 	client  *http.Client

@@ -10,9 +10,8 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// How much of a body that is too large is read after its answer, so that a client which
-// sends all of it before it reads finds the answer and not a reset connection. Whoever sends
-// more, or more slowly, may lose it.
+// How much of a body that is too large is read after its answer, so that a client which sends all of
+// it before it reads finds the answer and not a reset connection.
 const (
 	drainBytes  = 32 << 20
 	drainWithin = 5 * time.Second
@@ -24,9 +23,8 @@ func (e *entry) within() time.Duration { return answerTime(e.timeout) }
 
 func answerTime(timeout time.Duration) time.Duration { return timeout - timeout/10 }
 
-// watch answers for a handler whose time has run out, whatever it waits for: not everything
-// that hangs heeds a context. The handler goes on until it ends by itself, and what it
-// answers then is not sent. stop is called when it has ended.
+// watch answers for a handler whose time has run out, since not everything that hangs heeds a context.
+// What the handler answers later is not sent. stop is called when it has ended.
 func (x *exchange) watch(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {

@@ -123,7 +123,8 @@ func TestRequestsThatTwoReadersCouldReadDifferently(t *testing.T) {
 		{"no host", "GET /things HTTP/1.1\r\n\r\n", "HTTP/1.1 400"},
 		{"two hosts", "GET /things HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n", "HTTP/1.1 400"},
 		{
-			"a foreign absolute target", "GET http://evil/things HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+			"a foreign absolute target",
+			"GET http://evil/things HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
 			"HTTP/1.1 403",
 		},
 		{"headers without end", "GET /things HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64<<10) +

@@ -38,10 +38,9 @@ const (
 // slow is when an ordinary request is worth a line by itself.
 const slow = time.Second
 
-// log writes the line of a request: an internal failure as an error, what could
-// not be served or was slow as a warning, everything else for debugging only, since
-// a busy system answers tens of thousands of requests a second. A surface with Lines
-// is less busy; but who does not prove who they are must not be able to fill the log.
+// log writes the line of a request: an internal failure as an error, what could not be served or was
+// slow as a warning, everything else for debugging. On a surface with Lines known callers have a line
+// for each request; others must not be able to fill the log.
 func (x *exchange) log(ctx context.Context, took time.Duration) {
 	level := slog.LevelDebug
 	switch {

@@ -118,7 +118,7 @@ func TestEveryRequestToTheRecheckSurfaceHasALineWithTheKeysOfItsDocument(t *test
 	d := jwtDoor(t, publicPEM(t, &key.PublicKey), AuthConfig{}, recheckTable()...)
 	as := func(scope string) string {
 		return "Authorization: Bearer " + sign(t, jwt.SigningMethodRS256, key, nil, jwt.MapClaims{
-			"aud": AudiencePDCA,
+			"aud": AudienceRecheck,
 			"sub": "desk-1", "scope": scope,
 		})
 	}

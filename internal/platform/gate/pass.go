@@ -62,9 +62,8 @@ func (e *EventToken) Open() bool { return e.open }
 // Tenant is whose workflow events are in mode jwt.
 func (e *EventToken) Tenant() string { return e.tenant }
 
-// Take is the first of query parameter token, header X-Workflow-Event-Token and
-// bearer token that is not empty. The parameter is taken out of the URL. Of a
-// malformed query, in which it could hide, nothing is left but that.
+// Take is the first of query parameter token, header X-Workflow-Event-Token and bearer token that is
+// not empty. The parameter is taken out of the URL, and so is all of a malformed query.
 func (e *EventToken) Take(r *http.Request) string {
 	fromQuery := ""
 	if r.URL.RawQuery != "" {

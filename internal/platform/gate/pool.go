@@ -15,9 +15,8 @@ const blocks = 30
 // the database again. No caller is told to come back sooner.
 const maxHold = time.Second
 
-// pool is the limit of a class that processes hold together: it spends what it drew of
-// a client's quota and draws again when that is used up. What it holds of a client it
-// forgets after a period without a draw, in which the quota was filled again.
+// pool is the limit of a class that processes share: it spends what it drew of a client's quota and
+// draws again when that is used up. After a period without a draw, the quota is full again.
 type pool struct {
 	class string
 	rate  Rate

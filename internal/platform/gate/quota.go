@@ -36,10 +36,9 @@ func Migration() sqldb.Migration {
 	return sqldb.Migration{Name: "gate", FS: sub}
 }
 
-// Quota is what the processes on one PostgreSQL have used of the limits of their
-// clients. A process draws some calls at a time from a client's row and spends them by
-// itself, so there is neither a row nor a statement per request. Time is the database's:
-// the clocks of the processes need not agree.
+// Quota is what the processes on one PostgreSQL have used of the limits of their clients. A process
+// draws some calls at a time from a client's row, so there is no statement per request. Time is the
+// database's.
 type Quota struct {
 	db    *sqldb.DB
 	name  string

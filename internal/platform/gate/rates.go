@@ -28,9 +28,8 @@ const maxLimit = 1_000_000
 // periods are what a limit may be counted by.
 var periods = map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour}
 
-// ParseRates reads limits as an operator writes them, CLASS=N/min, CLASS=N/s, CLASS=N/h
-// or CLASS=unlimited, and puts them over the defaults. Which classes there are is for
-// New to check, which has the route table.
+// ParseRates reads limits as an operator writes them, CLASS=N/min, CLASS=N/s, CLASS=N/h or
+// CLASS=unlimited, and puts them over the defaults. New checks that the classes exist.
 func ParseRates(texts []string) (map[string]Rate, error) {
 	rates := maps.Clone(DefaultRates)
 	for _, text := range texts {

@@ -12,9 +12,8 @@ import (
 // maxSegments bounds the depth of a path that is looked at.
 const maxSegments = 16
 
-// router finds the entry of a request. net/http's ServeMux is not used because it
-// answers unknown paths, wrong methods and unclean paths by itself, as plain text
-// or redirects; here every answer has the shape of its surface.
+// router finds the entry of a request. net/http's ServeMux would answer unknown paths and wrong
+// methods by itself; here every answer has the shape of its surface.
 type router struct{ root *branch }
 
 // branch is one segment of the paths of the table. A literal goes before {name},

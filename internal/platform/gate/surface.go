@@ -71,7 +71,7 @@ var Recheck = &Surface{
 	Prefixes:  api.Prefixes("recheck"),
 	KeyHeader: "Idempotency-Key",
 	KeyForm:   &KeyForm{"a ULID or a UUID", ulidOrUUID},
-	Audiences: []string{AudiencePDCA},
+	Audiences: []string{AudienceRecheck},
 	Invalid:   400,
 	Codes:     map[fault.Kind]string{fault.Invalid: "BAD_REQUEST", fault.Conflict: "IDEMPOTENCY_CONFLICT"},
 	Statuses:  map[string]int{"AIRFLOW_DOWN": 502},
@@ -125,8 +125,8 @@ var ulidOrUUID = regexp.MustCompile(
 // The audiences of tokens for Recheck: the first for what changes something, the
 // second for the pages of /gui.
 const (
-	AudiencePDCA = "pdca"
-	AudienceGUI  = "pdca.gui"
+	AudienceRecheck = "pdca"
+	AudienceGUI     = "pdca.gui"
 )
 
 // Problem is a failure as a surface shows it. Nothing in it names a cause.

@@ -22,9 +22,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Telemetry is the program's metrics and traces. Metrics are always kept and read
-// at /metrics; traces are made only when the environment names a collector
-// (OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT).
+// Telemetry is the program's metrics and traces. Traces are made only when the environment names a
+// collector (OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT).
 type Telemetry struct {
 	Meter metric.Meter // every name begins with the service's
 	// for metrics that a document names: shown under that name with underscores for dots; give no unit, which would

@@ -30,9 +30,8 @@ type token struct {
 	keys      *keySet // the keys it was verified with
 }
 
-// verifier checks tokens: RS256 and nothing else. What it verified it remembers
-// until the token expires or the keys change, by the token's hash, so that a
-// signature is checked once and not once per request.
+// verifier checks tokens: RS256 and nothing else. It caches verified tokens by their hash until they
+// expire or the keys change, so that a signature is checked once.
 type verifier struct {
 	keys   keySource
 	parser *jwt.Parser

@@ -104,9 +104,8 @@ func OptionalKey(c *gate.Call) (*wire.Once, error) {
 	return &key, err
 }
 
-// AppendFailure writes the result of one part of a request that others share: status and
-// members of its error, without the bracket in front. Faults of the server are logged here
-// with their cause: the gate sees only the whole.
+// AppendFailure writes the result of one part of a batch: status and members of its error, without the
+// bracket in front. Faults of the server are logged here with their cause: the gate does not see them.
 func AppendFailure(ctx context.Context, log *slog.Logger, dst []byte, err error) []byte {
 	p := gate.Core.Problem(err)
 	if p.Kind == fault.Internal {

@@ -20,12 +20,11 @@ type Options struct {
 	Omit []string // top-level members that do not belong to the identity of a body: "trace_id"
 }
 
-// Canonical appends the canonical form of one JSON value to dst: names in NFC and
-// sorted by code point at every level, no white space, array order kept, strings
-// in NFC, numbers as exact decimals in ECMAScript layout. It is the only reader of
-// JSON that decides what strict means: duplicate names (also two that are one
-// after NFC), lone surrogates, bad UTF-8, trailing data, nesting over MaxDepth and
-// exponents over MaxExponent are fault.Invalid. On error dst comes back as it was.
+// Canonical appends the canonical form of one JSON value to dst: names and strings in NFC, names sorted
+// by code point at every level, no white space, numbers as exact decimals in ECMAScript layout. It
+// decides what strict means: duplicate names (also two that are one after NFC), lone surrogates, bad
+// UTF-8, trailing data, nesting over MaxDepth and exponents over MaxExponent are fault.Invalid. On
+// error dst comes back as it was.
 func Canonical(dst, body []byte, opts Options) ([]byte, error) {
 	c := takeCanon()
 	defer c.release()

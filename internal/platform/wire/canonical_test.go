@@ -172,7 +172,8 @@ func TestDigestEqualsTheDocumentsAlgorithm(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"strategies":["mean_rev","trend"],"window":{"lookback_days":30},"reason":"daily",` +
 			`"dry_run":false}`: "sha256:0998853acd9245b3f66dcdf0c23d1e076c16bb758dc48c0eb901aac9edee299d",
-		"{\"理由\":\"か\u3099\",\"a\\n\":[1,2.5,null,true],\"\\u007f\":\"\\u2028/\"}": "sha256:259333e80663b2cf78b6cc2ee41f1a8ba0dff45b89200cc11965cc5c68267f25",
+		"{\"理由\":\"か\u3099\",\"a\\n\":[1,2.5,null,true],\"\\u007f\":\"\\u2028/\"}": "" +
+			"sha256:259333e80663b2cf78b6cc2ee41f1a8ba0dff45b89200cc11965cc5c68267f25",
 	} {
 		got, err := Digest([]byte(in), Options{})
 		if err != nil || got != want {

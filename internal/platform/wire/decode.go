@@ -15,11 +15,10 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// Decode reads a body into a struct (a pointer to it), strictly: what Canonical
-// refuses is refused, and so are members that the struct does not have, names in
-// another case, wrong types and null where the field does not read null itself
-// (raw JSON does). A whole number such as 14.0 is an integer. An empty body is {}.
-// The error is fault.Invalid; its message names the field and what was expected.
+// Decode reads a body into a struct, strictly: it refuses what Canonical refuses, unknown members,
+// wrong types, and null where the field does not read null itself (raw JSON does). A whole number
+// such as 14.0 is an integer. An empty body is {}. The error is fault.Invalid; its message names the
+// field and what was expected.
 func Decode(body []byte, into any) error {
 	if len(body) == 0 {
 		body = empty

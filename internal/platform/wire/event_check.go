@@ -29,9 +29,8 @@ const maxEnvelope = 16 << 10
 // of the record in the payload. The error names the JSON pointer.
 func (e *Event) CheckPublished() error { return e.check(true) }
 
-// CheckReceived holds an event that came in against its schema. Members that the
-// schema does not have are accepted: a later version of a type may have new ones. What
-// key it has is its publisher's to say: it came in the order of that one.
+// CheckReceived holds an event that came in against its schema. Unknown members are accepted, since a
+// later version of a type may have them, and any key.
 func (e *Event) CheckReceived() error { return e.check(false) }
 
 func (e *Event) check(strict bool) error {

@@ -31,9 +31,8 @@ var envelope = func() *rule {
 	return &r
 }()
 
-// ParseEvent reads an envelope, strictly as JSON and by the types of its members.
-// Members that an envelope does not have are passed over, those that are missing stay
-// empty: CheckReceived judges what an event holds. The payload is a part of body,
+// ParseEvent reads an envelope, strictly as JSON and by the types of its members. Unknown members are
+// passed over and missing ones stay empty: CheckReceived judges them. The payload is a part of body,
 // which must not change any more. An event that is refused has what could be read of it.
 func ParseEvent(body []byte) (Event, error) {
 	if len(body) > MaxEvent {

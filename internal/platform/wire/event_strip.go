@@ -24,10 +24,9 @@ func valuesIn(name string) *rule {
 // takes out.
 func (e *Event) HasFields() bool { return stripped[e.Type] != nil }
 
-// Strip takes the values of sensitive fields out of the payload; their names stay in
-// changedFields. A field is asked for by its name as it is written and in NFC. The
-// payload that it had is not changed but replaced. A payload that CheckPublished would
-// refuse may stay as it is.
+// Strip takes the values of sensitive fields out of the payload; their names stay in changedFields. A
+// field is asked for by its name as it is written and in NFC. The old payload is replaced, not changed.
+// A payload that CheckPublished would refuse may stay as it is.
 func (e *Event) Strip(sensitive func(object, field string) bool) {
 	r := stripped[e.Type]
 	if r == nil {

@@ -20,9 +20,8 @@ func NFC(text string) string {
 	return string(nfc([]byte(text)))
 }
 
-// nfc is text in Normalization Form C. The norm package keeps to the stream-safe
-// format and breaks runs of more than 30 marks with a joiner; such texts, which no
-// language has, take the way of the standard's own words instead.
+// nfc is text in Normalization Form C. The norm package breaks runs of more than 30 marks with a joiner
+// (the stream-safe format); such texts, which no language has, are composed here.
 func nfc(text []byte) []byte {
 	if norm.NFC.IsNormal(text) {
 		return text

@@ -5,9 +5,8 @@ import (
 	"hash/crc32"
 )
 
-// Once is what makes a command safe to repeat: the caller's key, the endpoint it
-// was used on, and the digest of the canonical body. Two requests are the same
-// when all three are; the same key and endpoint with another hash is a conflict.
+// Once is the idempotency key of a request: the caller's key, the endpoint, and the digest of the
+// canonical body. The same key and endpoint with another digest is a conflict.
 type Once struct {
 	Key      string
 	Endpoint string // method and path: "POST /executions/…/start"

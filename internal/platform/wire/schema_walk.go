@@ -10,9 +10,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// walker reads one JSON text, as strictly as Canonical, and holds it against a rule on
-// the way, without rewriting anything. The few things that it cannot judge by
-// looking at the text (see again) it leaves to Check, at the end.
+// walker reads one JSON text, as strictly as Canonical, and holds it against a rule on the way. What it
+// cannot judge by looking at the text (see again) it leaves to Check, at the end.
 type walker struct {
 	scanner
 	strict bool            // the members of closed objects must be known

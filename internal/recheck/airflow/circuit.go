@@ -21,9 +21,8 @@ const (
 // errOpen is the answer to a call that is not made, since the circuit is open.
 var errOpen = errors.New("airflow: not asked: the circuit is open")
 
-// circuit is the circuit breaker in front of Airflow. It opens after so many failures in a row
-// and lets one probe through when it has been open for a while. The outcome of a call that began
-// before the last change of state counts for nothing.
+// circuit is the circuit breaker in front of Airflow. The outcome of a call that began before the last
+// change of state counts for nothing.
 type circuit struct {
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
 	changed func(State) // called after every change between closed and not

@@ -13,10 +13,9 @@ import (
 // maxPages is how many pages of runs one sweep looks at.
 const maxPages = 50
 
-// sweep finds runs that go on though nobody waits for them: their executions were
-// cancelled while the process that followed them was gone, or while Airflow was so slow
-// that a trigger took effect after all. What a run is for stands in its conf; a run that
-// this database knows nothing of belongs to somebody else and is left alone.
+// sweep ends runs that nobody waits for any more: their executions were cancelled while the process
+// that followed them was gone, or before a slow trigger took effect. A run whose conf names nothing
+// that this database knows is left alone.
 func (a *Adapter) sweep(ctx context.Context) {
 	for page := range maxPages {
 		if a.Down() || ctx.Err() != nil {
