@@ -18,7 +18,6 @@ type approvalCmd struct {
 	Recall   approvalRecallCmd   `cmd:"" help:"Recall a submission."`
 }
 
-// approvalComment is a comment on the command line.
 type approvalComment struct {
 	Comment string `placeholder:"TEXT" help:"What the others should know."`
 }

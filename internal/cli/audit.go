@@ -13,7 +13,6 @@ type auditCmd struct {
 	Export auditExportCmd `cmd:"" help:"Export all entries as lines of JSON, oldest first."`
 }
 
-// auditFilter are the flags that choose entries.
 type auditFilter struct {
 	Action  string `placeholder:"ACTION" help:"Only this action, such as dlq.skip."`
 	Actor   string `placeholder:"NAME" help:"Only what this user did."`
@@ -22,7 +21,6 @@ type auditFilter struct {
 	To      string `placeholder:"TIME" help:"Before."`
 }
 
-// filter is what the flags say.
 func (c *auditFilter) filter(a *App) (f client.AuditFilter, err error) {
 	f = client.AuditFilter{Action: c.Action, Actor: c.Actor, Subject: c.Subject}
 	if f.From, err = a.time("--from", c.From); err != nil {

@@ -112,7 +112,6 @@ func (c *bulkListCmd) Run(ctx context.Context, r *remote) error {
 	return executionBulks(r).list(ctx, &c.paging)
 }
 
-// bulkID names a bulk on the command line.
 type bulkID struct {
 	ID string `arg:"" help:"Id of the bulk."`
 }
@@ -128,7 +127,6 @@ func (c *bulkShowCmd) Run(ctx context.Context, r *remote) error {
 	return executionBulks(r).show(ctx, c.ID)
 }
 
-// bulkItems are the flags of lists of items.
 type bulkItems struct {
 	bulkID
 	Status *client.BulkItemStatus `placeholder:"STATUS" enum:"${item_statuses}" help:"${bulk_item_status}"`
@@ -147,7 +145,6 @@ func (c *bulkItemsCmd) Run(ctx context.Context, r *remote) error {
 	return executionBulks(r).listItems(ctx, &c.bulkItems)
 }
 
-// bulkStart are the flags of the start of a bulk.
 type bulkStart struct {
 	bulkID
 	NoWait bool `help:"Do not wait until it is done."`
@@ -166,7 +163,6 @@ func (c *bulkStartCmd) Run(ctx context.Context, r *remote) error {
 	return executionBulks(r.patient()).start(c.context(ctx), c.ID, c.IdempotencyKey, c.NoWait, false)
 }
 
-// bulkStop are the flags of the stop of a bulk.
 type bulkStop struct {
 	bulkID
 	sending

@@ -21,7 +21,6 @@ type bulks[B, I any] struct {
 	refusals bool // the exit code tells of refused items, too
 }
 
-// bulkAPI is what the client can do with bulks of one kind.
 type bulkAPI[B, I any] interface {
 	Start(context.Context, client.BulkOrder) (client.BulkAnswer, error)
 	Stop(context.Context, client.BulkOrder) (client.BulkAnswer, error)
@@ -165,7 +164,6 @@ func (k *bulks[B, I]) show(ctx context.Context, id string) error {
 	return show(k.remote, func(p *printer, b *B) { k.printOne(p, k.shown(b)) })(k.api.Get(ctx, id))
 }
 
-// printOne prints one bulk.
 func (k *bulks[B, I]) printOne(p *printer, b bulk) {
 	c := &b.counts
 	p.pairs(

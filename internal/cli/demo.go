@@ -43,7 +43,6 @@ Examples:
   renga demo load --tenant 0199c1a4-0000-7000-8000-00000000d301 --records 1000 --seed 7`
 }
 
-// Validate refuses numbers that are none.
 func (c *demoLoadCmd) Validate() error {
 	if c.Records < demo.MinRecords || c.Records > demo.MaxRecords {
 		return fmt.Errorf("--records must be %d to %d", demo.MinRecords, demo.MaxRecords)

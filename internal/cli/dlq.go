@@ -18,7 +18,6 @@ type dlqCmd struct {
 	Bulk    dlqBulkCmd    `cmd:"" help:"Redrive or skip many dead letters, and see the progress."`
 }
 
-// deadFilter are the flags that choose dead letters.
 type deadFilter struct {
 	Consumer    string  `placeholder:"NAME" help:"Only dead letters of this consumer."`
 	Type        string  `placeholder:"TYPE" help:"Only events of this type."`
@@ -28,10 +27,8 @@ type deadFilter struct {
 	NewerThan   string  `placeholder:"TIME" help:"Died within so long (24h), or at or after a time."`
 }
 
-// chooses reports whether any flag is given.
 func (f *deadFilter) chooses() bool { return *f != deadFilter{} }
 
-// selection reads the flags.
 func (f *deadFilter) selection(a *App) (client.DeadLetterFilter, error) {
 	out := client.DeadLetterFilter{Consumer: f.Consumer, EventType: f.Type, Key: f.Key}
 	if f.ReasonClass != nil {
@@ -152,7 +149,6 @@ func printDeadLetter(p *printer, l *client.DeadLetterDetails) {
 	p.section("WAITING EVENT, TYPE, VERSION, INDEX, SINCE", events)
 }
 
-// payloadOf is the payload of an event on one line.
 func payloadOf(event jsontext.Value) string {
 	var e struct {
 		Payload jsontext.Value `json:"payload"`

@@ -116,7 +116,6 @@ func (c *dlqSkipCmd) Run(ctx context.Context, r *remote) error {
 	return r.decideMany(ctx, made.BulkID, "Skip %s?", &c.deciding)
 }
 
-// foreseen is what a redrive would make of a dead letter alone.
 type foreseen struct {
 	DeadLetterID string `json:"deadLetterId"`
 	client.Foreseen

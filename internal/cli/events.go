@@ -21,7 +21,6 @@ type eventsCmd struct {
 	Settings   eventsSettingsCmd   `cmd:"" help:"Show or set the publish policy of the tenant's executions."`
 }
 
-// eventFilter are the flags that choose events.
 type eventFilter struct {
 	Type string `placeholder:"TYPE" help:"Only events of this type."`
 	Key  string `placeholder:"KEY" help:"${key_form}"`

@@ -164,7 +164,6 @@ type executionListCmd struct {
 	paging
 }
 
-// filter are the flags that choose executions.
 type filter struct {
 	Status      []string `placeholder:"STATUS" enum:"ACTIVE,COMPLETED,FAILED,CANCELED" help:"${filter_status}"`
 	Graph       string   `placeholder:"ID" help:"Only executions of this graph."`
@@ -172,7 +171,6 @@ type filter struct {
 	CreatedTo   string   `placeholder:"TIME" help:"Created before."`
 }
 
-// selection reads the flags.
 func (f *filter) selection(a *App) (client.ExecutionFilter, error) {
 	out := client.ExecutionFilter{GraphID: f.Graph}
 	for _, s := range f.Status {
@@ -278,7 +276,6 @@ func eventRow(ev *client.Event) []any {
 	}
 }
 
-// printEvent prints an event as it comes.
 func (r *remote) printEvent(ev *client.Event) error {
 	return r.printEach(ev, []int{5, 24, 26, 16, 16, 0}, eventRow(ev))
 }

@@ -26,7 +26,6 @@ Examples:
   generate-graph | renga graph validate --id order -`
 }
 
-// validity is what was found out about a graph.
 type validity struct {
 	File    string   `json:"file"`
 	GraphID string   `json:"graphId,omitzero"`

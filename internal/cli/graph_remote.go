@@ -24,14 +24,12 @@ Examples:
   renga graph apply --id order - < order.yaml`
 }
 
-// applied is what became of a file.
 type applied struct {
 	File   string `json:"file"`
 	Change string `json:"change"` // created, changed, unchanged; registered when that cannot be told
 	client.GraphVersion
 }
 
-// Run registers the graphs, in the order given.
 func (c *graphApplyCmd) Run(ctx context.Context, r *remote) error {
 	if c.ID != "" && len(c.Files) > 1 {
 		return usage("--id names one graph, and there are %d files", len(c.Files))
@@ -70,7 +68,6 @@ func storeAll[S, D any](a *App, verb string, sources []S, store func(S) (D, erro
 	return printItems(a, done, t)
 }
 
-// apply registers one graph and says how that changed what is stored.
 func (r *remote) apply(ctx context.Context, f graphFile) (applied, error) {
 	out := applied{File: f.name}
 	old, err := r.Graphs.Get(ctx, f.id, 0)

@@ -43,7 +43,6 @@ Examples:
   renga metadata get role 0199c1a4-0000-7000-8000-000000000001 > ceo.json && renga metadata apply -f ceo.json`
 }
 
-// definitionSource is one definition of a file.
 type definitionSource struct {
 	file string
 	kind client.DefinitionKind
@@ -51,7 +50,6 @@ type definitionSource struct {
 	body jsontext.Value
 }
 
-// appliedDefinition is what became of it.
 type appliedDefinition struct {
 	File    string                `json:"file"`
 	Define  client.DefinitionKind `json:"define"`
@@ -85,7 +83,6 @@ func (c *metadataApplyCmd) Run(ctx context.Context, r *remote) error {
 	}, t)
 }
 
-// applyDefinition stores one definition and says how that changed what is stored.
 func (r *remote) applyDefinition(ctx context.Context, s definitionSource) (appliedDefinition, error) {
 	before := ""
 	if old, err := r.Metadata.Get(ctx, s.kind, s.id); err == nil {
@@ -153,7 +150,6 @@ func readDefinitions(file string, raw []byte) (sources []definitionSource, err e
 	return sources, nil
 }
 
-// definitionName names one definition on the command line.
 type definitionName struct {
 	Kind string `arg:"" enum:"${definitions}" help:"What it is: ${enum}."`
 	ID   string `arg:"" optional:"" help:"${definition_id}"`

@@ -172,7 +172,6 @@ func (o *oneOutcome) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// parseScript reads a script strictly.
 func parseScript(raw []byte) (script, error) {
 	var s script
 	if err := wire.Decode(raw, &s); err != nil {

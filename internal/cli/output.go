@@ -98,7 +98,7 @@ func (p *printer) write(text string) {
 // line prints one line; what stands in for verbs is made safe.
 func (p *printer) line(format string, args ...any) { p.write(p.sprintf(format, args...) + "\n") }
 
-// grid prints rows below a header, which is a list with commas, in pretty. On a terminal long rows are cut at its
+// grid prints rows below a header, which is a list with commas, in columns. On a terminal long rows are cut at its
 // edge; elsewhere nothing is.
 func (p *printer) grid(head string, rows [][]any) { p.write(p.screen.grid(head, rows)) }
 

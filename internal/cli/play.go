@@ -35,7 +35,6 @@ type appointment struct {
 	since   uint64 // of a renewal: the event that began what it renews; it is not sent when another followed
 }
 
-// decision is a command and its outcome.
 type decision struct {
 	at      flow.Time
 	command flow.Command

@@ -23,13 +23,11 @@ type recordCmd struct {
 	Convert recordConvertCmd `cmd:"" help:"Convert a lead into an account, a contact and an opportunity."`
 }
 
-// recordFields are fields on the command line.
 type recordFields struct {
 	Set   []string `sep:"none" placeholder:"FIELD=TEXT" help:"${record_fields_set} ${repeat}"`
 	Owner string   `placeholder:"UUID" help:"Owner of the record: a user or a queue."`
 }
 
-// draft is what they say of a record.
 func (f *recordFields) draft() (client.RecordDraft, error) {
 	fields, err := setFields(f.Set)
 	return client.RecordDraft{OwnerID: f.Owner, Fields: fields}, err
@@ -59,7 +57,6 @@ func setFields(sets []string) (map[string]any, error) {
 	return fields, nil
 }
 
-// recordName is a record on the command line.
 type recordName struct {
 	Object string `arg:"" enum:"${record_objects}" help:"What it is: ${enum}."`
 	ID     string `arg:"" help:"Its id."`
@@ -216,7 +213,6 @@ func (recordHistoryCmd) Help() string {
   renga record history Opportunity 0199c1a5-0000-7000-8000-0000000000d1`
 }
 
-// Run prints a page of the changes, the newest first.
 func (c *recordHistoryCmd) Run(ctx context.Context, r *remote) error {
 	return tabulate(r, &c.paging, columns("AT, ACTION, USER, CHANGES", func(e *client.RecordEntry) []any {
 		var changes []string

@@ -131,7 +131,6 @@ type recorder struct {
 	body jsontext.Value
 }
 
-// RoundTrip sends a request and keeps its answer.
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := r.next.RoundTrip(req)
 	if err != nil || resp.StatusCode >= http.StatusMultipleChoices ||
@@ -184,7 +183,6 @@ func (s *sending) context(ctx context.Context) context.Context {
 	return client.WithCorrelationID(ctx, s.CorrelationID)
 }
 
-// paging are the flags of lists.
 type paging struct {
 	Page     int `default:"1" placeholder:"N" help:"Page (${default})."`
 	PageSize int `default:"50" placeholder:"N" help:"Items on a page, 10 to 100 (${default})."`

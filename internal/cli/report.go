@@ -154,7 +154,6 @@ func (r *remote) count(
 	})(r.Reports.Get(ctx, name, q))
 }
 
-// reportLine is a row as people read it.
 func reportLine(columns []client.ReportColumn, row map[string]any) []any {
 	line := make([]any, len(columns))
 	for i, c := range columns {

@@ -29,7 +29,6 @@ func look(w io.Writer, env func(string) string) screen {
 	return s
 }
 
-// isTerminal reports whether a stream is one.
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
@@ -50,7 +49,6 @@ const (
 	cyan    colour = "36"
 )
 
-// paint colours a text where colours are shown.
 func (s screen) paint(c colour, text string) string {
 	if !s.colours || text == "" || c == "" {
 		return text

@@ -97,8 +97,7 @@ func (a *App) graph(name, id string) (graphFile, error) {
 		if name == "-" {
 			return f, usage("a graph from standard input has no name: give it one with --id")
 		}
-		base := filepath.Base(name)
-		f.id = strings.TrimSuffix(base, filepath.Ext(base))
+		f.id = stem(name)
 	}
 	if !wire.Name(f.id) {
 		return f, usage("%q cannot be the id of a graph (1 to %d letters, digits, dots, dashes or underscores): give "+
@@ -110,6 +109,9 @@ func (a *App) graph(name, id string) (graphFile, error) {
 	}
 	return f, nil
 }
+
+// stem is the name of a file without its folder and extension.
+func stem(file string) string { return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) }
 
 // isYAML tells by the extension, or where there is none that says it, by the first character.
 func isYAML(name string, raw []byte) bool {

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"path/filepath"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -34,20 +34,17 @@ Examples:
   renga strategy apply -f all.json          # [{"id": "strat.meanrev.m1", "name": …}, …]`
 }
 
-// strategySource is one strategy of a file.
 type strategySource struct {
 	file, id string
 	raw      []byte
 }
 
-// appliedStrategy is what became of a strategy of a file.
 type appliedStrategy struct {
 	File   string `json:"file"`
 	Change string `json:"change"` // created, stored
 	*client.Strategy
 }
 
-// Run registers the strategies, in the order given.
 func (c *strategyApplyCmd) Run(ctx context.Context, r *remote) error {
 	var sources []strategySource
 	for _, name := range c.Files {
@@ -96,13 +93,9 @@ func readStrategies(file string, raw []byte, id string) (sources []strategySourc
 		if err := json.Unmarshal(value, &said); err != nil {
 			return nil, usage("%s: strategy %d is no JSON object with an id that is a string", file, i+1)
 		}
-		one := strategySource{file, id, value}
-		if one.id == "" {
-			one.id = said.ID
-		}
+		one := strategySource{file, cmp.Or(id, said.ID), value}
 		if one.id == "" && !many && file != "-" {
-			base := filepath.Base(file)
-			one.id = strings.TrimSuffix(base, filepath.Ext(base))
+			one.id = stem(file)
 		}
 		if one.id == "" {
 			return nil, usage("%s: strategy %d has no id: give it a member id, or --id if it is the only one", file,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -40,14 +39,12 @@ Examples:
   renga template apply --id expense-close -f - < template.json`
 }
 
-// appliedTemplate is what became of a file.
 type appliedTemplate struct {
 	File   string `json:"file"`
 	Change string `json:"change"` // created, changed, unchanged
 	*client.StoredTemplate
 }
 
-// Run stores the templates, in the order given.
 func (c *templateApplyCmd) Run(ctx context.Context, r *remote) error {
 	if c.ID != "" && len(c.Files) > 1 {
 		return usage("--id names one template, and there are %d files", len(c.Files))
@@ -93,8 +90,7 @@ func templateID(file, id string) (string, error) {
 		if file == "-" {
 			return "", usage("a template from standard input has no name: give it one with --id")
 		}
-		base := filepath.Base(file)
-		id = strings.TrimSuffix(base, filepath.Ext(base))
+		id = stem(file)
 	}
 	if !wire.Name(id) {
 		return "", usage("%q cannot be the id of a template (1 to %d letters, digits, dots, dashes or underscores): "+
@@ -103,7 +99,6 @@ func templateID(file, id string) (string, error) {
 	return id, nil
 }
 
-// applyTemplate stores one template and says how that changed what is stored.
 func (r *remote) applyTemplate(ctx context.Context, id string, raw []byte) (appliedTemplate, error) {
 	old, err := r.Templates.Get(ctx, id)
 	if err != nil && !errors.Is(err, client.ErrNotFound) {

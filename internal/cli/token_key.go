@@ -96,7 +96,6 @@ func cannotWrite(name string, err error) error {
 	return usage("cannot write %s: %v", name, innermost(err))
 }
 
-// jwks is the set of one public key.
 func jwks(key *rsa.PublicKey) []byte {
 	n, e := numbers(key)
 	return fmt.Appendf(nil, `{"keys":[{"kty":"RSA","use":"sig","alg":"RS256","kid":%q,"n":%q,"e":%q}]}`+"\n",

@@ -36,7 +36,6 @@ Examples:
   renga worker demo --count 10 -o json`
 }
 
-// worked is a task that was worked on.
 type worked struct {
 	ExecutionID string `json:"executionId"`
 	NodeID      string `json:"nodeId"`
@@ -95,7 +94,6 @@ type demoWorker struct {
 	n   int
 }
 
-// handle works one task.
 func (d *demoWorker) handle(ctx context.Context, t *client.Task) (any, error) {
 	began, outcome := time.Now(), "succeeded"
 	timer := time.NewTimer(d.cmd.Duration)
