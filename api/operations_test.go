@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
@@ -19,28 +20,30 @@ func TestGeneratedFilesAreThoseOfTheContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []struct {
-		name   string
-		source func() ([]byte, error)
-	}{
-		{"operations_gen.go", doc.API},
-		{filepath.Join("..", "client", "operations_gen.go"), doc.Client},
-	} {
-		want, err := file.source()
+	want, err := doc.Files(filepath.Join("..", "client"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{".", filepath.Join("..", "client")} {
+		names, err := filepath.Glob(filepath.Join(dir, "*_gen.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, name := range names {
+			if want[name] == nil {
+				t.Errorf("%s is not generated any more: remove it", name)
+			}
+		}
+	}
+	for name, source := range want {
 		if *update {
-			if err := os.WriteFile(file.name, want, 0o644); err != nil {
+			if err := os.WriteFile(name, source, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		got, err := os.ReadFile(file.name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(got) != string(want) {
-			t.Errorf("%s is not what the contract says: run go generate ./api", file.name)
+		got, err := os.ReadFile(name)
+		if err != nil || !bytes.Equal(got, source) {
+			t.Errorf("%s is not what the contract says: run go generate ./api: %v", name, err)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"net/url"
 	"time"
@@ -10,22 +9,6 @@ import (
 
 // Audit reads and exports who did what.
 type Audit struct{ *transport }
-
-// AuditEntry is one line of the audit log.
-type AuditEntry struct {
-	AuditID       string          `json:"auditId"`
-	At            time.Time       `json:"at"`
-	Actor         Actor           `json:"actor"`
-	Action        string          `json:"action"`  // such as dlq.skip
-	Subject       string          `json:"subject"` // mostly an id
-	CorrelationID string          `json:"correlationId"`
-	Outcome       string          `json:"outcome"` // accepted, refused, failed or skipped
-	Reason        string          `json:"reason,omitempty"`
-	ReasonClass   string          `json:"reasonClass,omitempty"`
-	ReasonCode    string          `json:"reasonCode,omitempty"`
-	RetryAdvice   string          `json:"retryAdvice,omitempty"`
-	Detail        json.RawMessage `json:"detail"`
-}
 
 // AuditFilter selects entries of the audit log; the zero value all.
 type AuditFilter struct {

@@ -89,8 +89,8 @@ func (c *transport) do(ctx context.Context, q call) (r reply, err error) {
 // repeat tries a call until it is answered, its context ends, or the time for repeating
 // it is over.
 func (c *transport) repeat(ctx context.Context, q *call, attempt func(server string) error) error {
-	if c.broken != nil {
-		return c.broken
+	if err := c.refuses(q.path); err != nil {
+		return err
 	}
 	patience := q.retryFor
 	if patience == 0 {
@@ -256,19 +256,108 @@ func (c *transport) send(ctx context.Context, server string, q *call, header htt
 	return resp, nil
 }
 
-// read sends a GET and reads its answer into v.
-func (c *transport) read(ctx context.Context, path string, query url.Values, v any) error {
-	return c.exchange(ctx, call{method: http.MethodGet, path: path, query: query}, v)
+// pathOf is a path of the contract with ids in it, in their order.
+func pathOf(template string, ids ...string) string {
+	var b strings.Builder
+	for _, id := range ids {
+		before, rest, _ := strings.Cut(template, "{")
+		_, template, _ = strings.Cut(rest, "}")
+		b.WriteString(before + url.PathEscape(id))
+	}
+	return b.String() + template
 }
 
-// exchange sends a call and reads its answer into v.
-func (c *transport) exchange(ctx context.Context, q call, v any) error {
-	r, err := c.do(ctx, q)
+// exchange sends a call with a body, which may be JSON already ([]byte), and reads its answer.
+func exchange[T any](ctx context.Context, c *transport, q call, body any) (answer T, r reply, err error) {
+	switch body := body.(type) {
+	case nil:
+	case []byte:
+		q.body = body
+	default:
+		if q.body, err = json.Marshal(body); err != nil {
+			return answer, r, fmt.Errorf("client: %s %s: %w", q.method, q.path, err)
+		}
+	}
+	if r, err = c.do(ctx, q); err != nil {
+		return answer, r, err
+	}
+	if err := json.Unmarshal(r.body, &answer); err != nil {
+		return answer, r, fmt.Errorf("client: the answer to %s %s: %w", q.method, q.path, err)
+	}
+	return answer, r, nil
+}
+
+// pointer is a value that could be had, nil with an error.
+func pointer[T any](v T, _ reply, err error) (*T, error) {
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := json.Unmarshal(r.body, v); err != nil {
-		return fmt.Errorf("client: the answer to %s %s: %w", q.method, q.path, err)
+	return &v, nil
+}
+
+// get reads what a path has.
+func get[T any](ctx context.Context, c *transport, path string, query url.Values) (*T, error) {
+	return pointer(exchange[T](ctx, c, call{method: http.MethodGet, path: path, query: query}, nil))
+}
+
+// put stores something and reads what is stored; created says that there was nothing before.
+func put[T any](ctx context.Context, c *transport, path string, body any) (stored *T, created bool, err error) {
+	v, r, err := exchange[T](ctx, c, call{method: http.MethodPut, path: path}, body)
+	stored, err = pointer(v, r, err)
+	return stored, r.status == http.StatusCreated, err
+}
+
+// post sends a command under a key, "" for a new one; replay says that the key was answered before.
+func post[T any](ctx context.Context, c *transport, path, key string, body any) (answer T, replay bool, err error) {
+	q := call{method: http.MethodPost, path: path, key: cmp.Or(key, newKey())}
+	answer, r, err := exchange[T](ctx, c, q, body)
+	return answer, r.status == http.StatusOK, err
+}
+
+// remove sends a DELETE, for a version ("": any).
+func (c *transport) remove(ctx context.Context, path, version string) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: path, match: version})
+	return err
+}
+
+// given is a query of the values that are not empty.
+func given(values map[string]string) url.Values {
+	query := url.Values{}
+	for name, value := range values {
+		if value != "" {
+			query.Set(name, value)
+		}
 	}
-	return nil
+	return query
+}
+
+// joined are words of a query, with commas between them.
+func joined[T ~string](words []T) string {
+	all := make([]string, len(words))
+	for i, word := range words {
+		all[i] = string(word)
+	}
+	return strings.Join(all, ",")
+}
+
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// number is a number of a query; 0 is none.
+func number[T int | int64 | uint64](n T) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+func when(yes bool, word string) string {
+	if yes {
+		return word
+	}
+	return ""
 }

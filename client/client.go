@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -81,7 +80,7 @@ func New(cfg Config) *Client {
 		Executions:      Executions{t},
 		Tasks:           Tasks{t},
 		Graphs:          Graphs{t},
-		Bulks:           Bulks{t},
+		Bulks:           Bulks{bulks[Bulk, BulkItem]{t, "/bulks"}},
 		Records:         Records{t},
 		Metadata:        Metadata{t},
 		Sharing:         Sharing{t},
@@ -92,7 +91,7 @@ func New(cfg Config) *Client {
 		Automation:      Automation{t},
 		Events:          Events{t},
 		DeadLetters:     DeadLetters{t},
-		DeadLetterBulks: DeadLetterBulks{t},
+		DeadLetterBulks: DeadLetterBulks{bulks[DeadLetterBulk, DeadLetterBulkItem]{t, "/events/bulks"}},
 		Replays:         Replays{t},
 		WorkflowEvents:  WorkflowEvents{t},
 		Templates:       Templates{t},
@@ -121,5 +120,3 @@ func correlationID(ctx context.Context) string {
 	id, _ := ctx.Value(correlationKey{}).(string)
 	return id
 }
-
-var errNoExecution = errors.New("client: an execution id is required")

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
+	"strings"
 )
 
 // Command is something that somebody wants to happen: one of the eleven commands
@@ -17,128 +17,9 @@ type Command interface{ parts() parts }
 
 // parts is a command taken apart: where it goes and what stands in its body.
 type parts struct {
-	name      string
-	action    string // last segment of its endpoint; none for a creation
-	onNode    bool
-	key       string
-	execution string
-	node      string
-	body      any
-}
-
-// CreateExecution creates an execution of the newest version of a graph, and with
-// Start starts it in the same commit. With Claim, whoever creates it gets its first
-// tasks with the Answer, and saves the claim.
-type CreateExecution struct {
-	Key     string      `json:"-"`
-	GraphID string      `json:"graphId"`
-	Input   any         `json:"input,omitempty"`
-	Start   bool        `json:"start,omitempty"`
-	Claim   *FirstTasks `json:"claim,omitempty"` // needs Start
-}
-
-// FirstTasks asks for tasks of an execution that is being created: those of the queues
-// that its start makes ready. They are started for the worker, as by a Claim. What is
-// not among the Answer's Tasks stays ready for any worker.
-type FirstTasks struct {
-	WorkerID     string   `json:"workerId"`
-	Queues       []string `json:"queues,omitempty"`       // default: the queue "default"
-	Max          int      `json:"max,omitempty"`          // 1..100; default 1
-	LeaseSeconds int      `json:"leaseSeconds,omitempty"` // 1..3600; default 60
-}
-
-// StartExecution starts an execution.
-type StartExecution struct {
-	Key         string `json:"-"`
-	ExecutionID string `json:"-"`
-}
-
-// CancelExecution cancels an execution, ahead of everything. The Answer's
-// CancelSeq is where cancel won.
-type CancelExecution struct {
-	Key         string `json:"-"`
-	ExecutionID string `json:"-"`
-	Reason      string `json:"reason,omitempty"`
-}
-
-// ArchiveExecution puts an execution away that has ended.
-type ArchiveExecution struct {
-	Key         string `json:"-"`
-	ExecutionID string `json:"-"`
-	Reason      string `json:"reason,omitempty"`
-}
-
-// StartNode starts a Task that is READY, without a lease. Workers claim instead.
-type StartNode struct {
-	Key         string `json:"-"`
-	ExecutionID string `json:"-"`
-	NodeID      string `json:"-"`
-	Attempt     int    `json:"attempt"`
-	WorkerID    string `json:"workerId,omitempty"`
-}
-
-// ReportNodeProgress says how far a Task is, and renews its lease.
-type ReportNodeProgress struct {
-	Key         string   `json:"-"`
-	ExecutionID string   `json:"-"`
-	NodeID      string   `json:"-"`
-	Attempt     int      `json:"attempt,omitempty"`
-	WorkerID    string   `json:"workerId,omitempty"`
-	Progress    *float64 `json:"progress,omitempty"` // 0..100
-	Message     string   `json:"message,omitempty"`
-	Metrics     any      `json:"metrics,omitempty"`
-}
-
-// PutNodeWaiting lets a running Task wait for somebody.
-type PutNodeWaiting struct {
-	Key         string `json:"-"`
-	ExecutionID string `json:"-"`
-	NodeID      string `json:"-"`
-	Attempt     int    `json:"attempt,omitempty"`
-	WorkerID    string `json:"workerId,omitempty"`
-	WaitKey     string `json:"waitKey,omitempty"`
-	Prompt      any    `json:"prompt,omitempty"`
-}
-
-// ResumeNode resumes a node that waits. Where a wait key is set, ResumeKey must equal it.
-type ResumeNode struct {
-	Key         string `json:"-"`
-	ExecutionID string `json:"-"`
-	NodeID      string `json:"-"`
-	ResumeKey   string `json:"resumeKey,omitempty"`
-	Output      any    `json:"output,omitempty"`
-}
-
-// SucceedNode completes a running Task. With Next, the Answer may hold a Task of
-// the same execution and queue that this made ready, started for the same worker.
-type SucceedNode struct {
-	Key         string `json:"-"`
-	ExecutionID string `json:"-"`
-	NodeID      string `json:"-"`
-	Attempt     int    `json:"attempt,omitempty"`
-	WorkerID    string `json:"workerId,omitempty"`
-	Output      any    `json:"output,omitempty"`
-	Next        bool   `json:"next,omitempty"`
-}
-
-// FailNode reports that a running Task failed. The retry policy of the node
-// decides what follows.
-type FailNode struct {
-	Key         string     `json:"-"`
-	ExecutionID string     `json:"-"`
-	NodeID      string     `json:"-"`
-	Attempt     int        `json:"attempt,omitempty"`
-	WorkerID    string     `json:"workerId,omitempty"`
-	Error       *NodeError `json:"error,omitempty"`
-	Next        bool       `json:"next,omitempty"`
-}
-
-// CancelNode cancels one node.
-type CancelNode struct {
-	Key         string `json:"-"`
-	ExecutionID string `json:"-"`
-	NodeID      string `json:"-"`
-	Reason      string `json:"reason,omitempty"`
+	name, path           string
+	key, execution, node string
+	body                 any
 }
 
 // NodeError says how a Task failed. A handler of a Worker that returns one chooses
@@ -156,79 +37,12 @@ func (e *NodeError) Error() string {
 	return e.Code + ": " + e.Message
 }
 
-func (c CreateExecution) parts() parts {
-	c.Input = data(c.Input)
-	return parts{name: "CreateExecution", key: c.Key, body: c}
-}
-
-func (c StartExecution) parts() parts {
-	return parts{name: "StartExecution", action: "start", key: c.Key, execution: c.ExecutionID, body: c}
-}
-
-func (c CancelExecution) parts() parts {
-	return parts{name: "CancelExecution", action: "cancel", key: c.Key, execution: c.ExecutionID, body: c}
-}
-
-func (c ArchiveExecution) parts() parts {
-	return parts{name: "ArchiveExecution", action: "archive", key: c.Key, execution: c.ExecutionID, body: c}
-}
-
-func (c StartNode) parts() parts {
-	return parts{
-		name: "StartNode", action: "start", onNode: true, key: c.Key, execution: c.ExecutionID, node: c.NodeID,
-		body: c,
-	}
-}
-
-func (c ReportNodeProgress) parts() parts {
-	c.Metrics = data(c.Metrics)
-	return parts{
-		name: "ReportNodeProgress", action: "progress", onNode: true, key: c.Key, execution: c.ExecutionID,
-		node: c.NodeID, body: c,
-	}
-}
-
-func (c PutNodeWaiting) parts() parts {
-	c.Prompt = data(c.Prompt)
-	return parts{
-		name: "PutNodeWaiting", action: "wait", onNode: true, key: c.Key, execution: c.ExecutionID,
-		node: c.NodeID, body: c,
-	}
-}
-
-func (c ResumeNode) parts() parts {
-	c.Output = data(c.Output)
-	return parts{
-		name: "ResumeNode", action: "resume", onNode: true, key: c.Key, execution: c.ExecutionID,
-		node: c.NodeID, body: c,
-	}
-}
-
-func (c SucceedNode) parts() parts {
-	c.Output = data(c.Output)
-	return parts{
-		name: "SucceedNode", action: "success", onNode: true, key: c.Key, execution: c.ExecutionID,
-		node: c.NodeID, body: c,
-	}
-}
-
-func (c FailNode) parts() parts {
-	if c.Error != nil {
-		failure := *c.Error
-		failure.Detail = data(failure.Detail)
-		c.Error = &failure
-	}
-	return parts{
-		name: "FailNode", action: "fail", onNode: true, key: c.Key, execution: c.ExecutionID, node: c.NodeID,
-		body: c,
-	}
-}
-
-func (c CancelNode) parts() parts {
-	return parts{
-		name: "CancelNode", action: "cancel", onNode: true, key: c.Key, execution: c.ExecutionID,
-		node: c.NodeID, body: c,
-	}
+// MarshalJSON leaves out a detail that is JSON of no length.
+func (e *NodeError) MarshalJSON() ([]byte, error) {
+	type plain NodeError
+	sent := plain(*e)
+	sent.Detail = data(e.Detail)
+	return json.Marshal(sent)
 }
 
 // data is v, or nothing when it is JSON of no length.
@@ -252,9 +66,9 @@ func encode(cmd Command) (encoded, error) {
 	}
 	e := encoded{parts: cmd.parts()}
 	switch {
-	case e.action != "" && e.execution == "":
+	case strings.Contains(e.path, "{executionId}") && e.execution == "":
 		return e, fmt.Errorf("client: %s needs an ExecutionID", e.name)
-	case e.onNode && e.node == "":
+	case strings.Contains(e.path, "{nodeId}") && e.node == "":
 		return e, fmt.Errorf("client: %s needs a NodeID", e.name)
 	}
 	if e.key == "" {
@@ -265,19 +79,6 @@ func encode(cmd Command) (encoded, error) {
 		return e, fmt.Errorf("client: %s: %w", e.name, err)
 	}
 	return e, nil
-}
-
-// path is the command's own endpoint.
-func (p *parts) path() string {
-	path := "/executions"
-	if p.action == "" {
-		return path
-	}
-	path += "/" + url.PathEscape(p.execution)
-	if p.onNode {
-		path += "/nodes/" + url.PathEscape(p.node)
-	}
-	return path + "/" + p.action
 }
 
 // appendInner appends the command as it stands in a POST /commands.

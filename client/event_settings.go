@@ -2,41 +2,18 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 )
 
-// Publicity is which events of executions others are told of.
-type Publicity string
-
-// What others can be told.
-const (
-	PublicityDefault Publicity = "default" // of an execution as a whole, and NODE_WAITING
-	PublicityAll     Publicity = "all"
-	PublicityNone    Publicity = "none"
-)
-
-// EventSettings is what a tenant wants others to be told.
-type EventSettings struct {
-	Executions Publicity `json:"executions"`
-}
-
-// Settings reads what others are told of the tenant's executions.
+// Settings reads which events of the tenant's executions are published.
 func (c Events) Settings(ctx context.Context) (EventSettings, error) {
-	var s EventSettings
-	err := c.read(ctx, "/events/settings", nil, &s)
+	s, _, err := exchange[EventSettings](ctx, c.transport, call{method: http.MethodGet, path: "/events/settings"}, nil)
 	return s, err
 }
 
-// PutSettings decides what others are told of the tenant's executions from now on,
+// PutSettings decides which events of the tenant's executions are published from now on,
 // and answers with what is stored then.
 func (c Events) PutSettings(ctx context.Context, s EventSettings) (EventSettings, error) {
-	body, err := json.Marshal(s)
-	if err != nil {
-		return s, fmt.Errorf("client: PUT /events/settings: %w", err)
-	}
-	var stored EventSettings
-	err = c.exchange(ctx, call{method: http.MethodPut, path: "/events/settings", body: body}, &stored)
-	return stored, err
+	s, _, err := exchange[EventSettings](ctx, c.transport, call{method: http.MethodPut, path: "/events/settings"}, s)
+	return s, err
 }

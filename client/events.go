@@ -3,10 +3,8 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 )
@@ -14,115 +12,31 @@ import (
 // Events reads and follows business events, their schemas, consumers and settings.
 type Events struct{ *transport }
 
-// EventSchema names the schema of an event type.
-type EventSchema struct {
-	EventType     string `json:"eventType"`
-	SchemaVersion int    `json:"schemaVersion"`
-	Href          string `json:"href"`
-}
-
 // few is a list that comes as a whole.
 type few[T any] struct {
 	Items []T `json:"items"`
 }
 
+// whole reads such a list.
+func whole[T any](ctx context.Context, c *transport, path string) ([]T, error) {
+	all, _, err := exchange[few[T]](ctx, c, call{method: http.MethodGet, path: path}, nil)
+	return all.Items, err
+}
+
 // Schemas lists the event types.
 func (c Events) Schemas(ctx context.Context) ([]EventSchema, error) {
-	var all few[EventSchema]
-	err := c.read(ctx, "/events/schemas", nil, &all)
-	return all.Items, err
+	return whole[EventSchema](ctx, c.transport, "/events/schemas")
 }
 
 // Schema reads the JSON Schema of an event type.
 func (c Events) Schema(ctx context.Context, eventType string) (json.RawMessage, error) {
-	if eventType == "" {
-		return nil, errors.New("client: an event type is required")
-	}
-	r, err := c.do(ctx, call{method: http.MethodGet, path: "/events/schemas/" + url.PathEscape(eventType)})
+	r, err := c.do(ctx, call{method: http.MethodGet, path: pathOf("/events/schemas/{eventType}", eventType)})
 	return r.body, err
 }
 
-// Consumer is how far a consumer of events is.
-type Consumer struct {
-	Consumer   string              `json:"consumer"`
-	Configured bool                `json:"configured"` // the process that answered knows it
-	Stream     string              `json:"stream"`
-	EventTypes []string            `json:"eventTypes"` // none: all of the stream
-	Continue   bool                `json:"continue"`   // it goes on behind a dead letter
-	Partitions []ConsumerPartition `json:"partitions"`
-}
-
-// ConsumerPartition is how far a consumer is in one partition.
-type ConsumerPartition struct {
-	Partition    int         `json:"partition"`
-	Holder       string      `json:"holder,omitempty"` // the process that reads; none when it is empty
-	LeaseUntil   time.Time   `json:"leaseUntil,omitzero"`
-	Seq          uint64      `json:"seq"`                  // place in the stream
-	PublishedAt  time.Time   `json:"publishedAt,omitzero"` // of the event there
-	Pending      int         `json:"pending"`              // about how many events followed
-	SeenAt       time.Time   `json:"seenAt,omitzero"`      // when that was noted
-	Counts       TakenCounts `json:"counts"`
-	WaitingKeys  WaitingKeys `json:"waitingKeys"` // of the tenant
-	WaitingSince time.Time   `json:"waitingSince,omitzero"`
-	DeadLetters  int         `json:"deadLetters"` // of the tenant
-}
-
-// TakenCounts is what became of events.
-type TakenCounts struct {
-	Applied   int `json:"applied"`
-	Duplicate int `json:"duplicate"`
-	Stale     int `json:"stale"`
-	Failed    int `json:"failed"`
-}
-
-// WaitingKeys is how many keys wait: for another try, or for a decision.
-type WaitingKeys struct {
-	Retrying int `json:"retrying"`
-	Blocked  int `json:"blocked"`
-}
-
-// Consumers tells how far all consumers are.
+// Consumers lists how far all consumers are.
 func (c Events) Consumers(ctx context.Context) ([]Consumer, error) {
-	var all few[Consumer]
-	err := c.read(ctx, "/events/consumers", nil, &all)
-	return all.Items, err
-}
-
-// Outbox is what waits to be published, and the newest events of the tenant.
-type Outbox struct {
-	Unpublished         int               `json:"unpublished"`
-	OldestUnpublishedAt time.Time         `json:"oldestUnpublishedAt,omitzero"`
-	Partitions          []OutboxPartition `json:"partitions"`
-	Items               []OutboxItem      `json:"items"` // oldest first
-}
-
-// OutboxPartition is how far publishing is in one partition.
-type OutboxPartition struct {
-	Partition           int       `json:"partition"`
-	Holder              string    `json:"holder,omitempty"`
-	LeaseUntil          time.Time `json:"leaseUntil,omitzero"`
-	Unpublished         int       `json:"unpublished"`
-	OldestUnpublishedAt time.Time `json:"oldestUnpublishedAt,omitzero"`
-	Refill              *Refill   `json:"refill,omitempty"`
-}
-
-// Refill is a stream that lost something and is filled again from the outbox.
-type Refill struct {
-	Position int64     `json:"position"`
-	Upto     int64     `json:"upto"`
-	Since    time.Time `json:"since,omitzero"`
-}
-
-// OutboxItem is an event in the outbox, without its payload.
-type OutboxItem struct {
-	Position     int64     `json:"position"` // opaque, for OutboxQuery.After
-	EventID      string    `json:"eventId"`
-	EventType    string    `json:"eventType"`
-	PartitionKey string    `json:"partitionKey"`
-	Partition    int       `json:"partition"`
-	OccurredAt   time.Time `json:"occurredAt"`
-	CreatedAt    time.Time `json:"createdAt"`
-	PublishedAt  time.Time `json:"publishedAt,omitzero"` // zero while it waits
+	return whole[Consumer](ctx, c.transport, "/events/consumers")
 }
 
 // OutboxQuery selects events of the outbox; the zero value the newest 50.
@@ -135,18 +49,9 @@ type OutboxQuery struct {
 
 // Outbox reads the outbox.
 func (c Events) Outbox(ctx context.Context, q OutboxQuery) (*Outbox, error) {
-	query := given(map[string]string{"eventType": q.EventType, "key": q.Key})
-	if q.After != 0 {
-		query.Set("after", strconv.FormatInt(q.After, 10))
-	}
-	if q.Size != 0 {
-		query.Set("page_size", strconv.Itoa(q.Size))
-	}
-	out := new(Outbox)
-	if err := c.read(ctx, "/events/outbox", query, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return get[Outbox](ctx, c.transport, "/events/outbox", given(map[string]string{
+		"eventType": q.EventType, "key": q.Key, "after": number(q.After), "page_size": number(q.Size),
+	}))
 }
 
 // BusinessEvent is an event of a record: who announced what, and in which order.

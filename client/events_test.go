@@ -57,7 +57,7 @@ func (p publicity) SetPublishPolicy(ctx context.Context, tenant string, to engin
 func TestATenantDecidesWhatOthersAreTold(t *testing.T) {
 	_, c := newOffice(t)
 	ctx := client.WithCorrelationID(t.Context(), "ticket-17")
-	for _, want := range []client.Publicity{client.PublicityAll, client.PublicityNone, client.PublicityDefault} {
+	for _, want := range []client.PublishPolicy{client.PublishAll, client.PublishNone, client.PublishDefault} {
 		stored, err := c.Events.PutSettings(ctx, client.EventSettings{Executions: want})
 		if err != nil || stored.Executions != want {
 			t.Errorf("%s: stored %+v, %v", want, stored, err)

@@ -111,83 +111,17 @@ func (c Metadata) List(
 	if kind == DefineStages || kind == DefineField && object == "" {
 		return nil, &Error{Message: fmt.Sprintf("there is no list of all definitions of the kind %s", kind)}
 	}
-	query := url.Values{}
-	if object != "" && kind != DefineField {
-		query.Set("object", object)
-	}
+	query := given(map[string]string{"object": when(kind != DefineField, object)})
 	return list[json.RawMessage](ctx, c.transport, kind.list(object), query, at)
 }
 
 // Delete deletes a definition. What others need is ErrRefused; with a version,
 // the definition must have it (ErrVersion).
 func (c Metadata) Delete(ctx context.Context, kind DefinitionKind, id, version string) error {
-	_, err := c.do(ctx, call{method: http.MethodDelete, path: kind.one(id), match: version})
-	return err
-}
-
-// ObjectDescription is an object as the caller may see it.
-type ObjectDescription struct {
-	Name        string `json:"name"`
-	Label       string `json:"label"`
-	PluralLabel string `json:"pluralLabel"`
-	Description string `json:"description,omitempty"`
-	Permissions struct {
-		Create bool `json:"create"`
-		Read   bool `json:"read"`
-		Update bool `json:"update"`
-		Delete bool `json:"delete"`
-	} `json:"permissions"`
-	OWD       string        `json:"owd"`
-	Fields    []ObjectField `json:"fields"`
-	Stages    []ObjectStage `json:"stages,omitempty"`
-	TeamRoles []TeamRole    `json:"teamRoles,omitempty"` // where records have teams
-	Limits    struct {
-		CustomFields   int `json:"customFields"`
-		PicklistValues int `json:"picklistValues"`
-		Text           int `json:"text"`
-		LongText       int `json:"longText"`
-	} `json:"limits"`
-}
-
-// TeamRole is a part that users have in teams.
-type TeamRole struct {
-	Name   string `json:"name"`
-	Access string `json:"access"` // Read or Edit
-}
-
-// ObjectField is a field of an object.
-type ObjectField struct {
-	ID          string   `json:"id"`
-	Object      string   `json:"object"`
-	Name        string   `json:"name"`
-	Label       string   `json:"label"`
-	Description string   `json:"description,omitempty"`
-	Type        string   `json:"type"`
-	Required    bool     `json:"required"`
-	ReadOnly    bool     `json:"readOnly"`
-	Sensitive   bool     `json:"sensitive"`  // its values are in no event
-	Searchable  bool     `json:"searchable"` // search finds records by it
-	Custom      bool     `json:"custom"`
-	Editable    bool     `json:"editable"` // by the caller
-	MaxLength   int      `json:"maxLength,omitempty"`
-	Values      []string `json:"values,omitempty"`
-	ReferenceTo []string `json:"referenceTo,omitempty"`
-}
-
-// ObjectStage is a stage of opportunities.
-type ObjectStage struct {
-	Name             string `json:"name"`
-	Probability      int    `json:"probability"`
-	ForecastCategory string `json:"forecastCategory"`
-	IsClosed         bool   `json:"isClosed"`
-	IsWon            bool   `json:"isWon"`
+	return c.remove(ctx, kind.one(id), version)
 }
 
 // Describe reads an object with the fields that the caller may see.
 func (c Metadata) Describe(ctx context.Context, object string) (*ObjectDescription, error) {
-	d := new(ObjectDescription)
-	if err := c.read(ctx, "/metadata/describe/"+url.PathEscape(object), nil, d); err != nil {
-		return nil, err
-	}
-	return d, nil
+	return get[ObjectDescription](ctx, c.transport, pathOf("/metadata/describe/{object}", object), nil)
 }

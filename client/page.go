@@ -3,8 +3,8 @@ package client
 import (
 	"context"
 	"iter"
+	"maps"
 	"net/url"
-	"strconv"
 )
 
 // MinPageSize and MaxPageSize are how many items a page may be asked for.
@@ -29,27 +29,19 @@ type Page[T any] struct {
 
 // list reads one page.
 func list[T any](ctx context.Context, c *transport, path string, query url.Values, at Paging) (*Page[T], error) {
-	page := new(Page[T])
-	if err := c.read(ctx, path, at.query(query), page); err != nil {
-		return nil, err
-	}
-	return page, nil
+	return get[Page[T]](ctx, c, path, at.query(query))
 }
 
 // query adds the page to the parameters of a list.
 func (at Paging) query(query url.Values) url.Values {
-	if at.Page != 0 {
-		query.Set("page", strconv.Itoa(at.Page))
-	}
-	if at.Size != 0 {
-		query.Set("page_size", strconv.Itoa(at.Size))
-	}
-	return query
+	pages := given(map[string]string{"page": number(at.Page), "page_size": number(at.Size)})
+	maps.Copy(pages, query)
+	return pages
 }
 
 // all reads a list that only grows at its end, from an item on, counted from 1.
 func all[T any](ctx context.Context, c *transport, path string, from int) iter.Seq2[T, error] {
-	return every(from, func(at Paging) (*Page[T], error) { return list[T](ctx, c, path, url.Values{}, at) })
+	return every(from, func(at Paging) (*Page[T], error) { return list[T](ctx, c, path, nil, at) })
 }
 
 // every reads such a list page by page.

@@ -6,10 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
-	"time"
 )
 
 // Rechecks asks for strategies to be checked again.
@@ -18,29 +15,8 @@ type Rechecks struct{ *transport }
 // RecheckQueue is where workers find the strategies that are to be checked again.
 const RecheckQueue = "pdca.recheck"
 
-// RecheckStatus is how far a request to check strategies again is.
-type RecheckStatus string
-
-// The statuses. Of a request that is partial, some strategies failed.
-const (
-	RecheckQueued    RecheckStatus = "queued"
-	RecheckRunning   RecheckStatus = "running"
-	RecheckSucceeded RecheckStatus = "succeeded"
-	RecheckFailed    RecheckStatus = "failed"
-	RecheckPartial   RecheckStatus = "partial"
-	RecheckCanceled  RecheckStatus = "canceled"
-)
-
 // Ended reports whether nothing will change any more.
 func (s RecheckStatus) Ended() bool { return s != RecheckQueued && s != RecheckRunning }
-
-// RecheckWindow is the time that a check looks at: so many days back, or from one instant
-// to another.
-type RecheckWindow struct {
-	LookbackDays int        `json:"lookback_days,omitempty"`
-	From         *time.Time `json:"from,omitempty"`
-	To           *time.Time `json:"to,omitempty"`
-}
 
 // RecheckOrder is what is asked of a check. Window and Reason are required.
 type RecheckOrder struct {
@@ -53,26 +29,10 @@ type RecheckOrder struct {
 	TraceID   string          `json:"trace_id,omitempty"`
 }
 
-// RecheckFilter is which strategies are checked again. All of it must hold; the zero
-// value is all strategies.
-type RecheckFilter struct {
-	Text    string   `json:"q,omitempty"`
-	TagsAny []string `json:"tags_any,omitempty"`
-	Health  []Health `json:"health,omitempty"`
-}
-
-// RecheckAccepted is a request that was taken.
-type RecheckAccepted struct {
-	RequestID string        `json:"request_id"`
-	Status    RecheckStatus `json:"status"`
-	DryRun    bool          `json:"dry_run"`
-	Total     int           `json:"total"`
-}
-
 // Request asks for some strategies, at most 50, to be checked again. It needs a token of
 // the audience pdca with the scope pdca:recheck.
 func (c Rechecks) Request(ctx context.Context, strategies []string, o RecheckOrder) (*RecheckAccepted, error) {
-	return c.ask(ctx, "/pdca/recheck", o.Key, struct {
+	return c.command(ctx, "/pdca/recheck", o.Key, struct {
 		Strategies []string `json:"strategies"`
 		RecheckOrder
 	}{strategies, o})
@@ -81,7 +41,7 @@ func (c Rechecks) Request(ctx context.Context, strategies []string, o RecheckOrd
 // RequestAll asks for all strategies that a filter matches now, at most 5,000, to be
 // checked again. It needs a token of the audience pdca with the scope pdca:recheck_all.
 func (c Rechecks) RequestAll(ctx context.Context, f RecheckFilter, o RecheckOrder) (*RecheckAccepted, error) {
-	return c.ask(ctx, "/pdca/recheck_all", o.Key, struct {
+	return c.command(ctx, "/pdca/recheck_all", o.Key, struct {
 		Filter RecheckFilter `json:"filter"`
 		RecheckOrder
 	}{f, o})
@@ -90,27 +50,12 @@ func (c Rechecks) RequestAll(ctx context.Context, f RecheckFilter, o RecheckOrde
 // Cancel cancels a request. One that has ended stays as it is, and the answer says
 // how it did. reason may be "".
 func (c Rechecks) Cancel(ctx context.Context, requestID, reason, key string) (*RecheckAccepted, error) {
-	return c.ask(ctx, "/pdca/recheck/"+url.PathEscape(requestID)+"/cancel", key, struct {
-		Reason string `json:"reason,omitempty"`
-	}{reason})
+	return c.command(ctx, pathOf("/pdca/recheck/{request_id}/cancel", requestID), key, recheckCancel{reason})
 }
 
-func (c Rechecks) ask(ctx context.Context, path, key string, body any) (*RecheckAccepted, error) {
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return nil, fmt.Errorf("client: re-check: %w", err)
-	}
-	return answered(new(RecheckAccepted), func(got *RecheckAccepted) error {
-		return c.exchange(ctx, call{method: http.MethodPost, path: path, key: cmp.Or(key, newUUID()), body: raw}, got)
-	})
-}
-
-// answered is a value that read has filled, nil when it could not.
-func answered[T any](got *T, read func(*T) error) (*T, error) {
-	if err := read(got); err != nil {
-		return nil, err
-	}
-	return got, nil
+func (c Rechecks) command(ctx context.Context, path, key string, body any) (*RecheckAccepted, error) {
+	a, _, err := post[*RecheckAccepted](ctx, c.transport, path, cmp.Or(key, newUUID()), body)
+	return a, err
 }
 
 // newUUID makes an idempotency key for those who want a UUID.
@@ -121,79 +66,25 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// RecheckProgress is a request and a page of its items.
-type RecheckProgress struct {
-	RecheckAccepted
-	Window    RecheckWindow `json:"window"`
-	Reason    string        `json:"reason"`
-	TraceID   string        `json:"trace_id"`
-	Counts    RecheckCounts `json:"counts"` // of all items
-	Items     []RecheckItem `json:"items"`
-	Page      int           `json:"page"`
-	Size      int           `json:"page_size"`
-	Matching  int           `json:"matching"` // items in the statuses asked for, on all pages
-	CreatedAt time.Time     `json:"created_at"`
-	UpdatedAt time.Time     `json:"updated_at"`
-}
-
-// RecheckCounts are how many items are in each status.
-type RecheckCounts struct {
-	Queued    int `json:"queued"`
-	Running   int `json:"running"`
-	Succeeded int `json:"succeeded"`
-	Failed    int `json:"failed"`
-	Canceled  int `json:"canceled"`
-	Planned   int `json:"planned"`
-}
-
-// RecheckItem is one strategy of a request.
-type RecheckItem struct {
-	Strategy string          `json:"strategy"`
-	Status   string          `json:"status"` // queued, running, succeeded, failed, canceled or planned
-	Result   json.RawMessage `json:"result"` // an object; nil: none
-	Error    *RecheckFailure `json:"error"`
-}
-
-// RecheckFailure is why a strategy could not be checked.
-type RecheckFailure struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
 func (f *RecheckFailure) Error() string { return f.Code + ": " + f.Message }
 
 // Get reads a request with a page of its items, of those in some statuses if any
 // are given.
 func (c Rechecks) Get(ctx context.Context, requestID string, at Paging, status ...string) (*RecheckProgress, error) {
-	query := url.Values{}
-	if len(status) > 0 {
-		query.Set("status", strings.Join(status, ","))
-	}
-	return answered(new(RecheckProgress), func(got *RecheckProgress) error {
-		return c.read(ctx, "/pdca/recheck/"+url.PathEscape(requestID), at.query(query), got)
-	})
-}
-
-// ArtifactURL is a way to a file that a check has left. It needs no token.
-type ArtifactURL struct {
-	URL       string    `json:"url"` // whole: of a server without a public URL, at the one that was asked
-	ExpiresAt time.Time `json:"expires_at"`
-	Name      string    `json:"name"`
-	MediaType string    `json:"media_type"`
-	Size      int       `json:"size"`
+	query := given(map[string]string{"status": strings.Join(status, ",")})
+	return get[RecheckProgress](ctx, c.transport, pathOf("/pdca/recheck/{request_id}", requestID), at.query(query))
 }
 
 // ArtifactURL makes a way to an artifact, for some minutes. It needs a token with the scope
 // pdca:download.
 func (c Rechecks) ArtifactURL(ctx context.Context, artifactID string) (*ArtifactURL, error) {
-	return answered(new(ArtifactURL), func(got *ArtifactURL) error {
-		err := c.read(ctx, "/pdca/artifacts/"+url.PathEscape(artifactID)+"/download_url", url.Values{}, got)
-		if err == nil && strings.HasPrefix(got.URL, "/") {
-			server, _ := c.server()
-			got.URL = server + got.URL
-		}
-		return err
-	})
+	path := pathOf("/pdca/artifacts/{artifact_id}/download_url", artifactID)
+	got, err := get[ArtifactURL](ctx, c.transport, path, nil)
+	if err == nil && strings.HasPrefix(got.URL, "/") {
+		server, _ := c.server()
+		got.URL = server + got.URL
+	}
+	return got, err
 }
 
 // RecheckTask is one strategy that a worker of RecheckQueue is to check.

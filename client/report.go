@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 )
 
 // Reports counts and sums over the records that the caller may see.
@@ -36,28 +35,9 @@ type ReportQuery struct {
 }
 
 func (q *ReportQuery) values() url.Values {
-	v := url.Values{}
-	for name, value := range map[string]string{
-		"groupBy": strings.Join(q.GroupBy, ","), "from": q.From, "to": q.To,
-		"ownerId": q.OwnerID,
-	} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	return v
-}
-
-// ReportColumn is a column of a report.
-type ReportColumn struct {
-	Name string `json:"name"`
-	Type string `json:"type"` // text, count, sum, rate, hours
-}
-
-// ReportOmission is what a report leaves out, since the caller may not read a field.
-type ReportOmission struct {
-	Field   string   `json:"field"`
-	Columns []string `json:"columns"`
+	return given(map[string]string{
+		"groupBy": strings.Join(q.GroupBy, ","), "from": q.From, "to": q.To, "ownerId": q.OwnerID,
+	})
 }
 
 // Report is a report. The values of a row are by the names of its columns: a string, a
@@ -73,7 +53,7 @@ type Report struct {
 
 // Get makes a report of the records that the caller may see.
 func (c Reports) Get(ctx context.Context, name ReportName, q ReportQuery) (*Report, error) {
-	r, err := c.do(ctx, call{method: http.MethodGet, path: reportPath(name), query: q.values()})
+	r, err := c.do(ctx, call{method: http.MethodGet, path: pathOf(reportPath, string(name)), query: q.values()})
 	if err != nil {
 		return nil, err
 	}
@@ -89,49 +69,33 @@ func (c Reports) Get(ctx context.Context, name ReportName, q ReportQuery) (*Repo
 func (c Reports) CSV(ctx context.Context, name ReportName, q ReportQuery) ([]byte, error) {
 	query := q.values()
 	query.Set("format", "csv")
-	r, err := c.do(ctx, call{method: http.MethodGet, path: reportPath(name), query: query})
+	r, err := c.do(ctx, call{method: http.MethodGet, path: pathOf(reportPath, string(name)), query: query})
 	if err != nil {
 		return nil, err
 	}
 	return r.body, nil
 }
 
-func reportPath(name ReportName) string { return "/reports/" + url.PathEscape(string(name)) }
-
-// ReportRebuild is what is counted, held against the records and put right.
-type ReportRebuild struct {
-	RebuildID        string    `json:"rebuildId"`
-	Status           string    `json:"status"` // RUNNING, DONE, CANCELED
-	ExecutionID      string    `json:"executionId,omitempty"`
-	RecordsProcessed int       `json:"recordsProcessed"`
-	RecordsTotal     int       `json:"recordsTotal"`
-	CreatedAt        time.Time `json:"createdAt"`
-	EndedAt          time.Time `json:"endedAt,omitzero"`
-}
+const reportPath = "/reports/{report}"
 
 // Rebuild starts a rebuild of what is counted and gives its id. The same key does it
 // once; with "" the client makes one.
 func (c Reports) Rebuild(ctx context.Context, key string) (id string, err error) {
-	if key == "" {
-		key = newKey()
-	}
-	var out struct {
-		RebuildID string `json:"rebuildId"`
-	}
-	err = c.exchange(ctx, call{method: http.MethodPost, path: "/reports/rebuild", key: key, body: []byte("{}")}, &out)
-	return out.RebuildID, err
+	return rebuild(ctx, c.transport, "/reports/rebuild", key, struct{}{})
+}
+
+// rebuild starts a rebuild and gives its id.
+func rebuild(ctx context.Context, c *transport, path, key string, body any) (id string, err error) {
+	started, _, err := post[rebuildStarted](ctx, c, path, key, body)
+	return started.RebuildID, err
 }
 
 // ListRebuilds reads a page of the rebuilds of what is counted, from the newest on.
 func (c Reports) ListRebuilds(ctx context.Context, at Paging) (*Page[ReportRebuild], error) {
-	return list[ReportRebuild](ctx, c.transport, "/reports/rebuilds", url.Values{}, at)
+	return list[ReportRebuild](ctx, c.transport, "/reports/rebuilds", nil, at)
 }
 
 // GetRebuild reads a rebuild of what is counted.
 func (c Reports) GetRebuild(ctx context.Context, id string) (*ReportRebuild, error) {
-	b := new(ReportRebuild)
-	if err := c.read(ctx, "/reports/rebuilds/"+url.PathEscape(id), nil, b); err != nil {
-		return nil, err
-	}
-	return b, nil
+	return get[ReportRebuild](ctx, c.transport, pathOf("/reports/rebuilds/{id}", id), nil)
 }

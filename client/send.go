@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,12 +16,9 @@ const (
 
 // Answer is the answer to a command that was accepted: it is durable.
 type Answer struct {
-	ExecutionID   string `json:"executionId"`
-	Command       string `json:"command"`
-	CorrelationID string `json:"correlationId"`
-	Key           string `json:"idempotencyKey"`
-	CancelSeq     uint64 `json:"cancelSeq,omitempty"` // of CancelExecution: where cancel won
-	Task          *Task  `json:"task,omitempty"`      // with Next: a Task that was started for the same worker
+	Accepted
+	CancelSeq uint64 `json:"cancelSeq,omitempty"` // of CancelExecution: where cancel won
+	Task      *Task  `json:"task,omitempty"`      // with Next: a Task that was started for the same worker
 	// with CreateExecution.Claim: those that were started for the worker
 	Tasks  []Task `json:"tasks,omitempty"`
 	Replay bool   `json:"-"` // this key was answered before; nothing happened now
@@ -45,15 +41,9 @@ func (c *transport) sendCommand(ctx context.Context, cmd Command) (Answer, error
 	if err != nil {
 		return Answer{}, err
 	}
-	r, err := c.do(ctx, call{method: http.MethodPost, path: e.path(), key: e.key, body: e.raw})
-	if err != nil {
-		return Answer{}, err
-	}
-	a := Answer{Replay: r.status == http.StatusOK}
-	if err := json.Unmarshal(r.body, &a); err != nil {
-		return Answer{}, fmt.Errorf("client: the answer to %s: %w", e.name, err)
-	}
-	return a, nil
+	a, replay, err := post[Answer](ctx, c, pathOf(e.path, e.execution, e.node), e.key, e.raw)
+	a.Replay = replay
+	return a, err
 }
 
 // SendAll sends commands together, in as few requests as they fit into, and gives
@@ -118,11 +108,12 @@ func (c *Client) deliver(ctx context.Context, all []encoded, which []int, retryF
 		n++
 	}
 	body = append(body, `]}`...)
-	var got struct {
+	type answers struct {
 		Results []commandResult `json:"results"`
 	}
-	if err := c.exchange(ctx, call{method: http.MethodPost, path: "/commands", body: body, retryFor: retryFor},
-		&got); err != nil {
+	q := call{method: http.MethodPost, path: "/commands", retryFor: retryFor}
+	got, _, err := exchange[answers](ctx, c.transport, q, body)
+	if err != nil {
 		return nil, err
 	}
 	if len(got.Results) != n {

@@ -28,7 +28,7 @@ const (
 // An error is the last thing that comes.
 func (c Executions) Stream(ctx context.Context, id string, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		path := "/executions/" + url.PathEscape(id) + "/stream"
+		path := pathOf("/executions/{executionId}/stream", id)
 		s := &stream{client: c.transport, path: path, last: strconv.FormatUint(after, 10)}
 		s.take = func(f *frame) error { return takeLogged(s, f, &after, yield) }
 		if err := s.run(ctx); err != nil {
@@ -52,8 +52,8 @@ var errStreamDone = errors.New("done")
 // run connects until the stream is done. What it waits for between two connections
 // grows only while they bring nothing.
 func (s *stream) run(ctx context.Context) error {
-	if s.client.broken != nil {
-		return s.client.broken
+	if err := s.client.refuses(s.path); err != nil {
+		return err
 	}
 	failing := time.Now()
 	for try := 1; ; try++ {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,19 +49,6 @@ func (t *Task) DecodeOutput(nodeID string, v any) error {
 	return nil
 }
 
-// TaskRef names one attempt of one node.
-type TaskRef struct {
-	ExecutionID string `json:"executionId"`
-	NodeID      string `json:"nodeId"`
-	Attempt     int    `json:"attempt"`
-}
-
-// Interrupted is a task that an attempt does not hold any more.
-type Interrupted struct {
-	TaskRef
-	Status NodeStatus `json:"status,omitempty"` // of the node; none when there is no such node
-}
-
 // Claim asks for ready tasks. Lease and Wait are whole seconds.
 type Claim struct {
 	Key      string
@@ -78,25 +66,14 @@ func (c Tasks) Claim(ctx context.Context, claim Claim) ([]Task, error) {
 }
 
 func (c Tasks) claim(ctx context.Context, claim Claim, retryFor time.Duration) ([]Task, error) {
-	if claim.Key == "" {
-		claim.Key = newKey()
+	q := call{
+		method: http.MethodPost, path: "/tasks/claim", key: cmp.Or(claim.Key, newKey()), wait: claim.Wait,
+		retryFor: retryFor,
 	}
-	body, err := json.Marshal(struct {
-		WorkerID     string   `json:"workerId"`
-		Queues       []string `json:"queues,omitempty"`
-		Max          int      `json:"max,omitempty"`
-		WaitSeconds  int      `json:"waitSeconds,omitempty"`
-		LeaseSeconds int      `json:"leaseSeconds,omitempty"`
-	}{claim.WorkerID, claim.Queues, claim.Max, int(claim.Wait / time.Second), int(claim.Lease / time.Second)})
-	if err != nil {
-		return nil, fmt.Errorf("client: claim: %w", err)
-	}
-	var got struct {
-		Tasks []Task `json:"tasks"`
-	}
-	err = c.exchange(ctx, call{
-		method: http.MethodPost, path: "/tasks/claim", key: claim.Key, body: body, wait: claim.Wait, retryFor: retryFor,
-	}, &got)
+	got, _, err := exchange[taskList](ctx, c.transport, q, claimTasks{
+		WorkerID: claim.WorkerID, Queues: claim.Queues, Max: claim.Max,
+		WaitSeconds: int(claim.Wait / time.Second), LeaseSeconds: int(claim.Lease / time.Second),
+	})
 	return got.Tasks, err
 }
 
@@ -106,17 +83,7 @@ const MaxWatch = 1000
 // Watch waits, in whole seconds and at most 30, until one of the tasks is not held
 // by its attempt any more, and names those; none when the time is up.
 func (c Tasks) Watch(ctx context.Context, tasks []TaskRef, wait time.Duration) ([]Interrupted, error) {
-	body, err := json.Marshal(struct {
-		Tasks       []TaskRef `json:"tasks"`
-		WaitSeconds int       `json:"waitSeconds,omitempty"`
-	}{tasks, int(wait / time.Second)})
-	if err != nil {
-		return nil, fmt.Errorf("client: watch: %w", err)
-	}
-	var got struct {
-		Interrupted []Interrupted `json:"interrupted"`
-	}
-	err = c.exchange(ctx, call{method: http.MethodPost, path: "/tasks/watch", key: newKey(), body: body, wait: wait},
-		&got)
+	q := call{method: http.MethodPost, path: "/tasks/watch", key: newKey(), wait: wait}
+	got, _, err := exchange[interruptedTasks](ctx, c.transport, q, watchTasks{tasks, int(wait / time.Second)})
 	return got.Interrupted, err
 }

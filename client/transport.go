@@ -64,6 +64,14 @@ func servers(list string) ([]string, error) {
 	return all, nil
 }
 
+// refuses is why a call cannot be sent: by the Config, or since an id of its path is empty.
+func (c *transport) refuses(path string) error {
+	if c.broken == nil && strings.Contains(path+"/", "//") {
+		return fmt.Errorf("client: %s: an id is required", path)
+	}
+	return c.broken
+}
+
 // server is the process that requests go to now, and its place.
 func (c *transport) server() (string, int64) {
 	at := c.at.Load()

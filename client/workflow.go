@@ -1,14 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
-	"time"
 )
 
 // WorkflowEvents sends events of other systems and sums up what they started.
@@ -38,18 +36,6 @@ type WorkflowEvent struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// WorkflowAnswer is the answer to an event that has a run.
-type WorkflowAnswer struct {
-	// Key had started the run before, maybe in a try of this call that got no answer
-	Duplicate    bool   `json:"duplicate"`
-	Triggered    bool   `json:"triggered"` // this event started it
-	TemplateID   string `json:"template_id"`
-	TemplateName string `json:"template_name"`
-	ActionKey    string `json:"action_key"`
-	Key          string `json:"idempotency_key"`
-	RunID        string `json:"run_id"` // an execution id
-}
-
 // Send delivers an event. However often it is sent under one key, one run
 // starts, and every answer names it. One that is refused is an *Error, whose
 // RetryAdvice says whether sending it again can help.
@@ -58,14 +44,8 @@ func (c WorkflowEvents) Send(ctx context.Context, e WorkflowEvent) (WorkflowAnsw
 	if err != nil {
 		return WorkflowAnswer{}, err
 	}
-	if e.Key == "" {
-		e.Key = newKey()
-	}
-	var a WorkflowAnswer
-	err = c.exchange(ctx, call{
-		method: http.MethodPost, path: "/api/workflow-events", key: e.Key, body: body,
-		event: true,
-	}, &a)
+	q := call{method: http.MethodPost, path: "/api/workflow-events", key: cmp.Or(e.Key, newKey()), event: true}
+	a, _, err := exchange[WorkflowAnswer](ctx, c.transport, q, body)
 	return a, err
 }
 
@@ -115,134 +95,47 @@ func eventKey(key string) bool {
 	})
 }
 
-// WorkflowSummary is what became of the events of a month.
-type WorkflowSummary struct {
-	Month         string           `json:"ym"`
-	Total         int              `json:"total"`
-	ByStatus      map[string]int   `json:"by_status"` // success, skipped, rejected, failed, unknown
-	ByReasonClass map[string]int   `json:"by_reason_class"`
-	ByReasonCode  map[string]int   `json:"by_reason_code"`
-	ByRetryAdvice map[string]int   `json:"by_retry_advice"`
-	Duplicate     map[string]int   `json:"duplicate"` // true, false, unknown
-	Recent        []DeliveredEvent `json:"recent"`    // newest first
-	Retention     struct {
-		TTLDays     int `json:"ttl_days"`
-		MaxReceipts int `json:"max_receipts"`
-	} `json:"receipt_retention"`
-}
-
-// DeliveredEvent is one delivery in a summary. What it does not have is "".
-type DeliveredEvent struct {
-	At           time.Time `json:"at"`
-	Status       string    `json:"status"`
-	Action       string    `json:"action"`
-	RunID        string    `json:"run_id"`
-	TemplateID   string    `json:"template_id"`
-	TemplateName string    `json:"template_name"`
-	EventName    string    `json:"event_name"`
-	Source       string    `json:"source"`
-	Key          string    `json:"idempotency_key"`
-	Reason       string    `json:"reason"`
-	ReasonClass  string    `json:"reason_class"`
-	ReasonCode   string    `json:"reason_code"`
-	RetryAdvice  string    `json:"retry_advice"`
-	Duplicate    bool      `json:"duplicate"`
-}
-
 // Summary reads what became of the events of a month ("2026-01", in UTC), with
 // so many of the newest, 1 to 200; 0 is 20.
 func (c WorkflowEvents) Summary(ctx context.Context, month string, recent int) (*WorkflowSummary, error) {
-	query := url.Values{"ym": {month}}
-	if recent != 0 {
-		query.Set("recent_limit", strconv.Itoa(recent))
-	}
-	s := new(WorkflowSummary)
-	if err := c.exchange(ctx, call{
-		method: http.MethodGet, path: "/api/workflow-events/summary", query: query,
-		event: true,
-	}, s); err != nil {
-		return nil, err
-	}
-	return s, nil
+	query := given(map[string]string{"recent_limit": number(recent)})
+	query.Set("ym", month)
+	q := call{method: http.MethodGet, path: "/api/workflow-events/summary", query: query, event: true}
+	return pointer(exchange[WorkflowSummary](ctx, c.transport, q, nil))
 }
-
-// Template is what a workflow event starts.
-type Template struct {
-	Name       string         `json:"name"`
-	Year       int            `json:"year,omitempty"`
-	Month      int            `json:"month,omitempty"`
-	MFCloudURL string         `json:"mfcloud_url,omitempty"`
-	Notes      string         `json:"notes,omitempty"`
-	Steps      []TemplateStep `json:"steps"`
-}
-
-// TemplateStep is one step of a template: a Task in the queue of its action.
-type TemplateStep struct {
-	Action      string `json:"action"`
-	TriggerKind string `json:"trigger_kind"` // external_event (the first only), after_previous or manual
-	Title       string `json:"title,omitempty"`
-	Timeout     string `json:"timeout,omitempty"`
-	Retry       *Retry `json:"retry,omitempty"`
-}
-
-// StoredTemplate is a template as the server keeps it.
-type StoredTemplate struct {
-	ID string `json:"id"`
-	Template
-	GraphVersion int       `json:"graph_version"`
-	CreatedAt    time.Time `json:"created_at"`
-	UpdatedAt    time.Time `json:"updated_at"`
-}
-
-const templatesPath = "/api/workflow-templates"
 
 // Put stores a template. created says that there was none with this id.
 func (c Templates) Put(ctx context.Context, id string, t Template) (stored *StoredTemplate, created bool, err error) {
-	body, err := json.Marshal(t)
-	if err != nil {
-		return nil, false, err
-	}
-	return c.PutSource(ctx, id, body)
+	return c.put(ctx, id, t)
 }
 
 // PutSource stores a template that is JSON already.
 func (c Templates) PutSource(
-	ctx context.Context, id string, source []byte) (stored *StoredTemplate, created bool, err error,
-) {
-	r, err := c.do(ctx, call{
-		method: http.MethodPut, path: templatesPath + "/" + url.PathEscape(id), body: source,
-		event: true,
-	})
-	if err != nil {
-		return nil, false, err
-	}
-	stored = new(StoredTemplate)
-	if err := json.Unmarshal(r.body, stored); err != nil {
-		return nil, false, err
-	}
-	return stored, r.status == http.StatusCreated, nil
+	ctx context.Context, id string, source []byte,
+) (stored *StoredTemplate, created bool, err error) {
+	return c.put(ctx, id, source)
+}
+
+func (c Templates) put(ctx context.Context, id string, body any) (*StoredTemplate, bool, error) {
+	v, r, err := exchange[StoredTemplate](ctx, c.transport, c.call(http.MethodPut, id), body)
+	stored, err := pointer(v, r, err)
+	return stored, r.status == http.StatusCreated, err
+}
+
+// call is one about a template.
+func (c Templates) call(method, id string) call {
+	return call{method: method, path: pathOf("/api/workflow-templates/{id}", id), event: true}
 }
 
 // Get reads a template.
 func (c Templates) Get(ctx context.Context, id string) (*StoredTemplate, error) {
-	t := new(StoredTemplate)
-	if err := c.exchange(ctx, call{method: http.MethodGet, path: templatesPath + "/" + url.PathEscape(id), event: true},
-		t); err != nil {
-		return nil, err
-	}
-	return t, nil
+	return pointer(exchange[StoredTemplate](ctx, c.transport, c.call(http.MethodGet, id), nil))
 }
 
 // List reads a page of the templates, by id.
 func (c Templates) List(ctx context.Context, at Paging) (*Page[StoredTemplate], error) {
-	page := new(Page[StoredTemplate])
-	if err := c.exchange(ctx, call{
-		method: http.MethodGet, path: templatesPath, query: at.query(url.Values{}),
-		event: true,
-	}, page); err != nil {
-		return nil, err
-	}
-	return page, nil
+	q := call{method: http.MethodGet, path: "/api/workflow-templates", query: at.query(nil), event: true}
+	return pointer(exchange[Page[StoredTemplate]](ctx, c.transport, q, nil))
 }
 
 // All reads all templates, by id.
@@ -252,6 +145,6 @@ func (c Templates) All(ctx context.Context) iter.Seq2[StoredTemplate, error] {
 
 // Delete deletes a template; its runs go on.
 func (c Templates) Delete(ctx context.Context, id string) error {
-	_, err := c.do(ctx, call{method: http.MethodDelete, path: templatesPath + "/" + url.PathEscape(id), event: true})
+	_, err := c.do(ctx, c.call(http.MethodDelete, id))
 	return err
 }

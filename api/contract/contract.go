@@ -25,6 +25,7 @@ type Operation struct {
 	KeyRequired      bool
 	Body             *Schema   // of the JSON body; nil: it has none
 	Answers          []*Schema // of the JSON answers that are no errors
+	tag              string
 }
 
 // Document is what is read of the contract.
@@ -32,9 +33,20 @@ type Document struct {
 	Operations []Operation         // in the order of path and method
 	Scopes     []string            // in the order in which people see them
 	Surfaces   map[string][]string // how the paths of a surface begin; Core is not among them
+	tags       []string            // of the operations, in the order in which people see them
 	schemas    map[string]*Schema  // by name
 	bodies     map[string]message  // components that are named
 	answers    map[string]message
+}
+
+// parameters are the parameters in the path of an operation.
+func (o *Operation) parameters() (names []string) {
+	for segment := range strings.SplitSeq(o.Path, "/") {
+		if name, found := strings.CutPrefix(segment, "{"); found {
+			names = append(names, strings.TrimSuffix(name, "}"))
+		}
+	}
+	return names
 }
 
 // methods are the members of a path that are operations.
@@ -55,6 +67,7 @@ type message struct {
 
 type operation struct {
 	OperationID string `yaml:"operationId"`
+	Tags        []string
 	Parameters  []parameter
 	Security    []map[string][]string // a bearer token's roles are scopes
 	Rate        string                `yaml:"x-renga-rate"`
@@ -65,6 +78,7 @@ type operation struct {
 type raw struct {
 	Scopes     [][]string          `yaml:"x-renga-scopes"`
 	Surfaces   map[string][]string `yaml:"x-renga-surfaces"`
+	Tags       []struct{ Name string }
 	Paths      map[string]map[string]yaml.Node
 	Components struct {
 		Parameters    map[string]parameter
@@ -83,6 +97,14 @@ func Parse(text []byte) (*Document, error) {
 	doc := &Document{
 		Scopes: slices.Concat(in.Scopes...), Surfaces: in.Surfaces, schemas: in.Components.Schemas,
 		bodies: in.Components.RequestBodies, answers: in.Components.Responses,
+	}
+	for _, tag := range in.Tags {
+		doc.tags = append(doc.tags, tag.Name)
+	}
+	for name, s := range doc.schemas {
+		if s.GoType == "" && len(s.Properties)+len(s.GoEnum) > 0 {
+			s.GoType = name
+		}
 	}
 	for path, item := range in.Paths {
 		var shared []parameter // by all operations of the path
@@ -117,7 +139,7 @@ func Parse(text []byte) (*Document, error) {
 func (d *Document) operation(method, path string, op *operation, named map[string]parameter) Operation {
 	row := Operation{
 		ID: op.OperationID, Method: strings.ToUpper(method), Path: path, Surface: d.surface(path), Rate: op.Rate,
-		Body: d.schemaOf(op.RequestBody, d.bodies),
+		Body: d.schemaOf(op.RequestBody, d.bodies), tag: strings.Join(op.Tags, " "),
 	}
 	for _, way := range op.Security {
 		if roles := way["bearer"]; len(roles) > 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/format"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,28 +13,41 @@ import (
 
 const generated = "// Code generated from api/openapi.yaml by go generate ./api; DO NOT EDIT.\n\n"
 
-// API is the source of the table of operations that the server and the command line read.
-func (d *Document) API() ([]byte, error) {
+// Files are the sources of all generated files by name, as they are called from the folder of the
+// contract; client is the folder of the client.
+func (d *Document) Files(client string) (map[string][]byte, error) {
+	files, err := d.types(client)
+	if err != nil {
+		return nil, err
+	}
+	if files["operations_gen.go"], err = d.api(); err != nil {
+		return nil, err
+	}
+	files[filepath.Join(client, "operations_gen.go")], err = d.client()
+	return files, err
+}
+
+// api is the source of the table of operations that the server and the command line read.
+func (d *Document) api() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(generated + "package api\n\n// prefixes are how the paths of each surface begin.\n")
 	b.WriteString("var prefixes = map[string][]string{\n")
 	for _, name := range slices.Sorted(maps.Keys(d.Surfaces)) {
 		fmt.Fprintf(&b, "%q: {%s},\n", name, quoted(d.Surfaces[name]))
 	}
-	fmt.Fprintf(&b, "}\n\nvar scopes = []string{%s}", quoted(d.Scopes))
-	b.WriteString("\n\nvar operations = []Operation{\n")
+	b.WriteString("}\n\nvar scopes = []string{\n")
+	for _, scope := range d.Scopes {
+		fmt.Fprintf(&b, "%q,\n", scope)
+	}
+	b.WriteString("}\n\nvar operations = []Operation{\n")
 	for _, op := range d.Operations {
-		fmt.Fprintf(&b, "{ID: %q, Method: %q, Path: %q,\nSurface: %q, Rate: %q", op.ID, op.Method, op.Path, op.Surface, op.Rate)
-		if op.Scope != "" {
-			fmt.Fprintf(&b, ", Scope: %q", op.Scope)
+		route := fmt.Sprintf("%q, %q, %q,", op.ID, op.Method, op.Path)
+		facts := fmt.Sprintf("%q, %q, %q, %q, %t", op.Surface, op.Scope, op.Rate, op.KeyHeader, op.KeyRequired)
+		if len(route)+len(facts) < 110 {
+			fmt.Fprintf(&b, "{%s %s},\n", route, facts)
+		} else {
+			fmt.Fprintf(&b, "{\n%s\n%s,\n},\n", route, facts)
 		}
-		if op.KeyHeader != "" {
-			fmt.Fprintf(&b, ", KeyHeader: %q", op.KeyHeader)
-		}
-		if op.KeyRequired {
-			b.WriteString(", KeyRequired: true")
-		}
-		b.WriteString("},\n")
 	}
 	b.WriteString("}\n")
 	return format.Source(b.Bytes())
@@ -47,9 +61,9 @@ func quoted(words []string) string {
 	return strings.Join(all, ", ")
 }
 
-// Client is the source of what the client knows: the operations that take an idempotency key,
+// client is the source of what the client knows: the operations that take an idempotency key,
 // and the header it goes in.
-func (d *Document) Client() ([]byte, error) {
+func (d *Document) client() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(generated + "package client\n\n// keyed are the operations that take an idempotency key.\n")
 	b.WriteString("var keyed = []keyedOperation{\n")

@@ -1,19 +1,93 @@
 package contract
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// Schema is what is read of a schema: which members a value has, and of which schemas they are.
+const schemas = "#/components/schemas/" // how a reference to a schema begins
+
+// Schema is what is read of a schema. The members x-go-… say how the client's types differ from
+// what the schema gives by itself.
 type Schema struct {
-	Ref        string `yaml:"$ref"`
-	Properties map[string]*Schema
-	Items      *Schema
-	Const      any       // the only value that there is; nil: there are others
-	AllOf      []*Schema `yaml:"allOf"`
-	AnyOf      []*Schema `yaml:"anyOf"`
-	OneOf      []*Schema `yaml:"oneOf"`
+	Ref         string `yaml:"$ref"`
+	Description string
+	Type        any // a word or a list of words
+	Format      string
+	Enum        []any
+	Properties  map[string]*Schema
+	Required    []string
+	Items       *Schema
+	Const       any       // the only value that there is; nil: there are others
+	AllOf       []*Schema `yaml:"allOf"`
+	AnyOf       []*Schema `yaml:"anyOf"`
+	OneOf       []*Schema `yaml:"oneOf"`
+
+	GoType  string   `yaml:"x-go-type"`       // the name of its type, or a type that there is
+	GoName  string   `yaml:"x-go-name"`       // the name of the field that has it
+	GoKeyed bool     `yaml:"x-go-keyed"`      // its type has the idempotency key, too
+	GoOmit  *bool    `yaml:"x-omitempty"`     // false: what is empty is not left out
+	GoEmbed string   `yaml:"x-go-embed"`      // a schema whose members come from an embedded struct
+	GoEnum  []string `yaml:"x-enum-varnames"` // the names of the constants of Enum
+
+	Values *Schema  `yaml:"-"` // of a map; nil: it is none, or they are free
+	order  []string // of the Properties
+}
+
+// UnmarshalYAML keeps the order of the properties, and reads what is a schema or a boolean.
+func (s *Schema) UnmarshalYAML(node *yaml.Node) error {
+	type plain Schema
+	if err := node.Decode((*plain)(s)); err != nil {
+		return err
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		value := node.Content[i+1]
+		switch node.Content[i].Value {
+		case "properties":
+			for j := 0; j < len(value.Content); j += 2 {
+				s.order = append(s.order, value.Content[j].Value)
+			}
+		case "additionalProperties":
+			if value.Kind == yaml.MappingNode {
+				if err := value.Decode(&s.Values); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// alternatives are the schemas of which a value has one; of a schema with properties they only narrow it.
+func (s *Schema) alternatives() []*Schema {
+	if len(s.Properties) > 0 {
+		return nil
+	}
+	return slices.Concat(s.AnyOf, s.OneOf)
+}
+
+// kind is the type of a schema's values that are not null.
+func (s *Schema) kind() string {
+	for _, kind := range s.kinds() {
+		if kind != "null" {
+			return kind
+		}
+	}
+	return ""
+}
+
+func (s *Schema) kinds() []string {
+	switch kinds := s.Type.(type) {
+	case string:
+		return []string{kinds}
+	case []any:
+		return strings.Fields(strings.Trim(fmt.Sprint(kinds), "[]"))
+	}
+	return nil
 }
 
 // schemaOf is the schema of a message in JSON, nil when it has none.
@@ -22,6 +96,11 @@ func (d *Document) schemaOf(m message, named map[string]message) *Schema {
 		m = named[name[strings.LastIndexByte(name, '/')+1:]]
 	}
 	return m.Content["application/json"].Schema
+}
+
+// referred is the schema that a schema refers to, nil when it does not.
+func (d *Document) referred(s *Schema) *Schema {
+	return d.schemas[strings.TrimPrefix(s.Ref, schemas)]
 }
 
 // Members are the members that a value of a schema may have, through references and alternatives.
@@ -47,7 +126,7 @@ func (d *Document) each(s *Schema, visit func(*Schema)) {
 		return
 	}
 	if s.Ref != "" {
-		d.each(d.schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")], visit)
+		d.each(d.referred(s), visit)
 		return
 	}
 	visit(s)

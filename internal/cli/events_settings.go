@@ -45,6 +45,6 @@ Examples:
 func (c *eventsSettingsSetCmd) Run(ctx context.Context, r *remote) error {
 	ctx = (&sending{CorrelationID: c.CorrelationID}).context(ctx)
 	return show(r, printEventSettings)(r.Events.PutSettings(ctx, client.EventSettings{
-		Executions: client.Publicity(c.Executions),
+		Executions: client.PublishPolicy(c.Executions),
 	}))
 }

@@ -44,16 +44,15 @@ func (o *recheckOrder) order(a *App) (client.RecheckOrder, error) {
 	}
 	for _, given := range []struct {
 		flag, text string
-		into       **time.Time
+		into       *time.Time
 	}{{"--from", o.From, &out.Window.From}, {"--to", o.To, &out.Window.To}} {
 		if given.text == "" {
 			continue
 		}
-		at, err := time.Parse(time.RFC3339, given.text)
-		if err != nil {
+		var err error
+		if *given.into, err = time.Parse(time.RFC3339, given.text); err != nil {
 			return out, usage("%s must be an RFC 3339 time, such as 2026-01-05T09:00:00Z", given.flag)
 		}
-		*given.into = &at
 	}
 	params, err := a.object("--params", o.Params)
 	out.Params = []byte(params)

@@ -1,0 +1,118 @@
+// Code generated from api/openapi.yaml by go generate ./api; DO NOT EDIT.
+
+package client
+
+import (
+	"time"
+)
+
+// ExecutionFilter: which executions, of those that have not ended. `{}` selects all of them.
+type ExecutionFilter struct {
+	// As in a list of executions; it must have ACTIVE.
+	Status  []Status `json:"status,omitempty"`
+	GraphID string   `json:"graphId,omitempty"`
+	// Created at or after this instant.
+	CreatedFrom time.Time `json:"createdFrom,omitzero"`
+	// Created before this instant.
+	CreatedTo time.Time `json:"createdTo,omitzero"`
+}
+
+// BulkStatus: `FREEZING`: its set is being put together. `PREVIEW`: its set is frozen,
+// nothing was done. `RUNNING`, `STOPPED`. `DONE`: every item has a result. `TOO_LARGE`: its
+// set turned out larger than a bulk may be; nothing was done.
+type BulkStatus string
+
+// The values of BulkStatus.
+const (
+	BulkFreezing BulkStatus = "FREEZING"
+	BulkPreview  BulkStatus = "PREVIEW"
+	BulkRunning  BulkStatus = "RUNNING"
+	BulkStopped  BulkStatus = "STOPPED"
+	BulkDone     BulkStatus = "DONE"
+	BulkTooLarge BulkStatus = "TOO_LARGE"
+)
+
+// BulkCounts: how many items have which status; together `total`.
+type BulkCounts struct {
+	Pending int `json:"pending"`
+	Applied int `json:"applied"`
+	Already int `json:"already"`
+	Refused int `json:"refused"`
+	Failed  int `json:"failed"`
+}
+
+// Bulk: one command on a frozen set of executions.
+type Bulk struct {
+	BulkID  string          `json:"bulkId"`
+	Command string          `json:"command"`
+	Filter  ExecutionFilter `json:"filter"`
+	Reason  string          `json:"reason,omitempty"`
+	Status  BulkStatus      `json:"status"`
+	// Items of the set; while it is FREEZING, so far.
+	Total     int        `json:"total"`
+	Counts    BulkCounts `json:"counts"`
+	CreatedBy Actor      `json:"createdBy"`
+	// Who started it last; the actor of the commands that it sends.
+	StartedBy *Actor `json:"startedBy,omitempty"`
+	// Of its creation, and of the commands that it sends.
+	CorrelationID string `json:"correlationId"`
+	// The moment that its set is of.
+	CreatedAt time.Time `json:"createdAt"`
+	// The first time.
+	StartedAt time.Time `json:"startedAt,omitzero"`
+	EndedAt   time.Time `json:"endedAt,omitzero"`
+}
+
+// createBulk: freezes the set of a bulk.
+type createBulk struct {
+	// What is done to each of them. `cancel` is CancelExecution.
+	Command string          `json:"command"`
+	Filter  ExecutionFilter `json:"filter"`
+	// Goes into every cancel.
+	Reason string `json:"reason,omitempty"`
+}
+
+// AcceptedBulk: how a bulk stood when a command on it was accepted.
+type AcceptedBulk struct {
+	BulkID string     `json:"bulkId"`
+	Status BulkStatus `json:"status"`
+	// Items of the set; while it is FREEZING, so far.
+	Total         int    `json:"total"`
+	CorrelationID string `json:"correlationId"`
+	Key           string `json:"idempotencyKey"`
+}
+
+// BulkItemStatus: `PENDING`: its turn has not come. `APPLIED`: this bulk cancelled it.
+// `ALREADY`: it was CANCELED before its turn came. `REFUSED`: it ended otherwise before its
+// turn came. `FAILED`: the command could not be decided.
+type BulkItemStatus string
+
+// The values of BulkItemStatus.
+const (
+	ItemPending BulkItemStatus = "PENDING"
+	ItemApplied BulkItemStatus = "APPLIED"
+	ItemAlready BulkItemStatus = "ALREADY"
+	ItemRefused BulkItemStatus = "REFUSED"
+	ItemFailed  BulkItemStatus = "FAILED"
+)
+
+// BulkResult: what the command was answered. Absent while it is PENDING.
+type BulkResult struct {
+	// Of APPLIED and ALREADY, where cancel won.
+	CancelSeq uint64 `json:"cancelSeq,omitempty"`
+	// Of REFUSED, the rule that refused it.
+	Guard string `json:"guard,omitempty"`
+	// Of REFUSED, what the guard saw.
+	State *RefusedState `json:"state,omitempty"`
+	// Of FAILED.
+	Code    string `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// BulkItem: one execution of a bulk and its result.
+type BulkItem struct {
+	ExecutionID string         `json:"executionId"`
+	Status      BulkItemStatus `json:"status"`
+	// What the command was answered. Absent while it is PENDING.
+	Result *BulkResult `json:"result,omitempty"`
+}

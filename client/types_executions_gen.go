@@ -1,0 +1,288 @@
+// Code generated from api/openapi.yaml by go generate ./api; DO NOT EDIT.
+
+package client
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Status: the state of an execution. It is ACTIVE from its creation until it ends.
+type Status string
+
+// The values of Status.
+const (
+	Active    Status = "ACTIVE"
+	Completed Status = "COMPLETED"
+	Failed    Status = "FAILED"
+	Canceled  Status = "CANCELED"
+)
+
+// ExecutionSummary: an execution in a list.
+type ExecutionSummary struct {
+	ExecutionID  string     `json:"executionId"`
+	Status       Status     `json:"status"`
+	GraphID      string     `json:"graphId"`
+	GraphVersion int        `json:"graphVersion"`
+	CreatedAt    time.Time  `json:"createdAt"`
+	EndedAt      *time.Time `json:"endedAt"`
+	ArchivedAt   *time.Time `json:"archivedAt"`
+}
+
+// FirstTasks: a claim of the Tasks that the start of a new execution makes ready. It needs
+// `start`; there is nothing to wait for.
+type FirstTasks struct {
+	WorkerID     string   `json:"workerId"`
+	Queues       []string `json:"queues,omitempty"`
+	Max          int      `json:"max,omitempty"`
+	LeaseSeconds int      `json:"leaseSeconds,omitempty"`
+}
+
+// CreateExecution: creates an execution of the newest version of a graph.
+type CreateExecution struct {
+	// With the same key it happens once; "" is a new one.
+	Key     string `json:"-"`
+	GraphID string `json:"graphId"`
+	Input   any    `json:"input,omitempty"`
+	// Start it in the same commit.
+	Start bool `json:"start,omitempty"`
+	// Whoever creates it gets its first tasks with the answer, and saves the claim.
+	Claim *FirstTasks `json:"claim,omitempty"`
+}
+
+func (c CreateExecution) parts() parts {
+	c.Input = data(c.Input)
+	return parts{
+		name: "CreateExecution", path: "/executions",
+		key: c.Key, body: c,
+	}
+}
+
+// DataRef: data over 4 KiB is not repeated here: read it from the event with this sequence
+// number.
+type DataRef struct {
+	Seq  uint64 `json:"seq"`
+	Size int    `json:"size"`
+}
+
+// Failure: why a node or an execution failed.
+type Failure struct {
+	Code    string          `json:"code,omitempty"`
+	Message string          `json:"message,omitempty"`
+	Detail  json.RawMessage `json:"detail,omitempty"`
+}
+
+// Actor: who caused it.
+type Actor struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id,omitempty"`
+}
+
+// Cancel: where and why cancel won.
+type Cancel struct {
+	Seq         uint64 `json:"seq"`
+	Reason      string `json:"reason,omitempty"`
+	RequestedBy *Actor `json:"requestedBy,omitempty"`
+}
+
+// NodeStatus: the state of a node.
+type NodeStatus string
+
+// The values of NodeStatus.
+const (
+	NodeCreated   NodeStatus = "CREATED"
+	NodeReady     NodeStatus = "READY"
+	NodeRunning   NodeStatus = "RUNNING"
+	NodeWaiting   NodeStatus = "WAITING"
+	NodeSucceeded NodeStatus = "SUCCEEDED"
+	NodeFailed    NodeStatus = "FAILED"
+	NodeCanceled  NodeStatus = "CANCELED"
+)
+
+// Gate: of a Join that was reached, what it has seen of its branches.
+type Gate struct {
+	ExpectedBranches  []string `json:"expectedBranches"`
+	CompletedBranches []string `json:"completedBranches"`
+	FailedBranches    []string `json:"failedBranches"`
+	CanceledBranches  []string `json:"canceledBranches"`
+	IsPassable        bool     `json:"isPassable"`
+	Passed            bool     `json:"passed"`
+}
+
+// Node: the state of one node of an execution.
+type Node struct {
+	NodeID              string     `json:"nodeId"`
+	Type                string     `json:"type"`
+	Status              NodeStatus `json:"status"`
+	CanceledByExecution bool       `json:"canceledByExecution"`
+	// Attempts started so far.
+	Attempt int `json:"attempt"`
+	// The attempt that is due, of a Task that is READY or waits for its retry.
+	NextAttempt int       `json:"nextAttempt,omitempty"`
+	WorkerID    string    `json:"workerId,omitempty"`
+	LeaseUntil  time.Time `json:"leaseUntil,omitzero"`
+	TimeoutAt   time.Time `json:"timeoutAt,omitzero"`
+	// Set between a failed attempt and the next NODE_READY; the status is CREATED then.
+	RetryAt   time.Time       `json:"retryAt,omitzero"`
+	WaitUntil time.Time       `json:"waitUntil,omitzero"`
+	WaitKey   string          `json:"waitKey,omitempty"`
+	Prompt    json.RawMessage `json:"prompt,omitempty"`
+	PromptRef *DataRef        `json:"promptRef,omitempty"`
+	// The output of the resume that set the running attempt of a Task going again.
+	ResumedWith    json.RawMessage `json:"resumedWith,omitempty"`
+	ResumedWithRef *DataRef        `json:"resumedWithRef,omitempty"`
+	Progress       *float64        `json:"progress,omitempty"`
+	Message        string          `json:"message,omitempty"`
+	Metrics        json.RawMessage `json:"metrics,omitempty"`
+	MetricsRef     *DataRef        `json:"metricsRef,omitempty"`
+	Output         json.RawMessage `json:"output,omitempty"`
+	OutputRef      *DataRef        `json:"outputRef,omitempty"`
+	// Of the last attempt that failed.
+	Error       *Failure `json:"error,omitempty"`
+	ReasonClass string   `json:"reasonClass,omitempty"`
+	RetryAdvice string   `json:"retryAdvice,omitempty"`
+	// Why it was cancelled.
+	Reason string `json:"reason,omitempty"`
+	// Of a Fork that opened, the first nodes of its branches.
+	BranchIDs []string `json:"branchIds,omitempty"`
+	// Of a Join that was reached, what it has seen of its branches.
+	Gate *Gate `json:"gate,omitempty"`
+}
+
+// LateResult: a result that came too late to count and was kept as evidence.
+type LateResult struct {
+	Command    string          `json:"command"`
+	NodeID     string          `json:"nodeId"`
+	Attempt    int             `json:"attempt,omitempty"`
+	WorkerID   string          `json:"workerId,omitempty"`
+	ReceivedAt time.Time       `json:"receivedAt"`
+	Guard      string          `json:"guard"`
+	Output     json.RawMessage `json:"output,omitempty"`
+	Error      *Failure        `json:"error,omitempty"`
+	// Bytes of a result that was too large to keep.
+	Size int `json:"size,omitempty"`
+}
+
+// Execution: one run of a graph, now or after one of its events.
+type Execution struct {
+	ExecutionID string `json:"executionId"`
+	Status      Status `json:"status"`
+	// null until a cancel was requested.
+	CancelRequestedAt *time.Time `json:"cancelRequestedAt"`
+	GraphID           string     `json:"graphId"`
+	GraphVersion      int        `json:"graphVersion"`
+	// Of the command that created it.
+	CorrelationID string    `json:"correlationId,omitempty"`
+	CreatedAt     time.Time `json:"createdAt"`
+	StartedAt     time.Time `json:"startedAt,omitzero"`
+	EndedAt       time.Time `json:"endedAt,omitzero"`
+	ArchivedAt    time.Time `json:"archivedAt,omitzero"`
+	// Of the last event that this state includes.
+	Seq   uint64          `json:"seq"`
+	Input json.RawMessage `json:"input,omitempty"`
+	// Of a COMPLETED execution, the output of the last node before Success.
+	Result       json.RawMessage `json:"result,omitempty"`
+	ResultRef    *DataRef        `json:"resultRef,omitempty"`
+	Error        *Failure        `json:"error,omitempty"`
+	FailedNodeID string          `json:"failedNodeId,omitempty"`
+	// Where and why cancel won.
+	Cancel *Cancel `json:"cancel,omitempty"`
+	// In the order of the graph.
+	Nodes []Node `json:"nodes"`
+	// Results that came too late to count, kept as evidence.
+	LateResults []LateResult `json:"lateResults,omitempty"`
+}
+
+// ArchiveExecution: archives an execution that has ended.
+type ArchiveExecution struct {
+	// With the same key it happens once; "" is a new one.
+	Key         string `json:"-"`
+	ExecutionID string `json:"-"`
+	Reason      string `json:"reason,omitempty"`
+}
+
+func (c ArchiveExecution) parts() parts {
+	return parts{
+		name: "ArchiveExecution", path: "/executions/{executionId}/archive",
+		key: c.Key, execution: c.ExecutionID, body: c,
+	}
+}
+
+// Accepted: a command that was accepted and is durable.
+type Accepted struct {
+	ExecutionID   string `json:"executionId"`
+	Command       string `json:"command"`
+	CorrelationID string `json:"correlationId"`
+	Key           string `json:"idempotencyKey"`
+}
+
+// CancelExecution: cancels an execution, ahead of everything.
+type CancelExecution struct {
+	// With the same key it happens once; "" is a new one.
+	Key         string `json:"-"`
+	ExecutionID string `json:"-"`
+	Reason      string `json:"reason,omitempty"`
+}
+
+func (c CancelExecution) parts() parts {
+	return parts{
+		name: "CancelExecution", path: "/executions/{executionId}/cancel",
+		key: c.Key, execution: c.ExecutionID, body: c,
+	}
+}
+
+// Decided: a command in the log of an execution and what was answered.
+type Decided struct {
+	// Its place among all commands of the execution, from 1.
+	Number int `json:"number"`
+	// Also `ExpireDeadline`, which the engine sends itself.
+	Command string `json:"command"`
+	NodeID  string `json:"nodeId,omitempty"`
+	// As sent with a result that came too late.
+	Attempt int `json:"attempt,omitempty"`
+	// As sent with a result that came too late.
+	WorkerID      string    `json:"workerId,omitempty"`
+	DecidedAt     time.Time `json:"decidedAt"`
+	Actor         Actor     `json:"actor"`
+	CorrelationID string    `json:"correlationId,omitempty"`
+	// Absent where the log of the execution does not hold it (CreateExecution, claims,
+	// deadlines).
+	Key      string `json:"idempotencyKey,omitempty"`
+	Accepted bool   `json:"accepted"`
+	// Of the events that it led to; absent when it led to none.
+	FirstSeq uint64 `json:"firstSeq,omitempty"`
+	LastSeq  uint64 `json:"lastSeq,omitempty"`
+	// Of a CancelExecution that was accepted, where cancel won.
+	CancelSeq uint64 `json:"cancelSeq,omitempty"`
+	// Of a command that was refused, what was answered.
+	Error *Error `json:"error,omitempty"`
+}
+
+// Event: a fact in the log of one execution.
+type Event struct {
+	EventID       string    `json:"eventId"`
+	ExecutionID   string    `json:"executionId"`
+	Seq           uint64    `json:"seq"`
+	Type          string    `json:"type"`
+	OccurredAt    time.Time `json:"occurredAt"`
+	Actor         Actor     `json:"actor"`
+	CorrelationID string    `json:"correlationId,omitempty"`
+	// The preceding event of the same decision; for its first event, the event that enabled it.
+	CausationID   string          `json:"causationId,omitempty"`
+	SchemaVersion int             `json:"schemaVersion"`
+	Payload       json.RawMessage `json:"payload"`
+}
+
+// StartExecution: starts an execution.
+type StartExecution struct {
+	// With the same key it happens once; "" is a new one.
+	Key         string `json:"-"`
+	ExecutionID string `json:"-"`
+}
+
+func (c StartExecution) parts() parts {
+	return parts{
+		name: "StartExecution", path: "/executions/{executionId}/start",
+		key: c.Key, execution: c.ExecutionID, body: c,
+	}
+}

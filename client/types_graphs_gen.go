@@ -1,0 +1,59 @@
+// Code generated from api/openapi.yaml by go generate ./api; DO NOT EDIT.
+
+package client
+
+import (
+	"time"
+)
+
+// GraphVersion: a version of a graph without its content.
+type GraphVersion struct {
+	GraphID   string    `json:"graphId"`
+	Version   int       `json:"version"`
+	Digest    string    `json:"digest"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// Retry: how often and after which pauses a Task is tried.
+type Retry struct {
+	MaxAttempts     int     `json:"maxAttempts,omitempty"`
+	InitialInterval string  `json:"initialInterval,omitempty"`
+	Backoff         float64 `json:"backoff,omitempty"`
+	MaxInterval     string  `json:"maxInterval,omitempty"`
+}
+
+// NodeSpec: a node as the author of a graph wrote it.
+type NodeSpec struct {
+	NodeID string `json:"nodeId"`
+	Type   string `json:"type"`
+	// Task.
+	Queue string `json:"queue,omitempty"`
+	// Task.
+	Retry *Retry `json:"retry,omitempty"`
+	// Task: per attempt. Wait: until it is resumed.
+	Timeout string `json:"timeout,omitempty"`
+	// Wait.
+	WaitKey string `json:"waitKey,omitempty"`
+	// Join; ALL_SUCCESS unless given.
+	Policy string `json:"policy,omitempty"`
+	// Join with policy CUSTOM: a CEL expression over the lists expected, completed, failed,
+	// canceled.
+	Expression string `json:"expression,omitempty"`
+}
+
+// Edge: the way from a node to the next.
+type Edge struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	On   string `json:"on,omitempty"`
+	// A CEL expression over input, outputs (by node), output and error. Except from a Fork, the
+	// first edge in list order whose condition holds is taken.
+	When string `json:"when,omitempty"`
+}
+
+// Graph: a version of a graph, with defaults filled in.
+type Graph struct {
+	GraphVersion
+	Nodes []NodeSpec `json:"nodes"`
+	Edges []Edge     `json:"edges"`
+}
