@@ -76,7 +76,7 @@ var keyedOtherwise = map[string]string{
 	"internal/workflow/store.publishing.policies":     "by tenant",
 	"internal/workflow/store.recentRows.publications": "by the number of an execution, which the server gives",
 	"internal/crm/metadata.Models.held":               "by tenant",
-	"internal/crm/reporting.mirrors.of":               "by tenant",
+	"internal/crm/reporting.caches.of":                "by tenant",
 	"internal/crm/search.Search.numbers":              "by tenant",
 	"internal/crm/search.turns.tenants":               "by tenant",
 	"internal/inbound.turns.of":                       "by tenant",

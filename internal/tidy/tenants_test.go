@@ -211,12 +211,11 @@ var acrossTenants = map[string]map[string]int{
 		"internal/crm/records/fold.go records_count":                    2,
 	},
 	"the condition is written where this is called, and is looked at there": {
-		"internal/crm/automation/list.go ‹l.table›":           3,
-		"internal/crm/approval/read.go approval_instance":     2,
-		"internal/crm/records/list.go records_record":         2,
-		"internal/crm/reporting/rebuild.go reporting_rebuild": 1,
-		"internal/crm/kit/rebuild/resource.go ‹r.cfg.Table›":  1,
-		"internal/crm/sharing/model.go sharing_model":         1,
+		"internal/crm/automation/list.go ‹l.table›":          3,
+		"internal/crm/approval/read.go approval_instance":    2,
+		"internal/crm/records/list.go records_record":        2,
+		"internal/crm/kit/rebuild/resource.go ‹r.cfg.Table›": 1,
+		"internal/crm/sharing/model.go sharing_model":        1,
 	},
 	"more of a condition that begins with the tenant": {
 		"internal/crm/approval/recount.go ‹condition›": 2,

@@ -3,6 +3,7 @@ package reporting
 import (
 	"context"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -55,9 +56,9 @@ func (w *session) approvals(ctx context.Context, q *Query) (t Table, err error) 
 	for i := range groups {
 		t.GroupBy = append(t.GroupBy, groups[i].name)
 	}
-	a, may := newAssembly(w.model, groups), false
-	for _, object := range w.model.Objects() {
-		if !w.model.Can(w.user, object.Name, model.ReadOp) {
+	a, may := newAssembly(w.Model, groups), false
+	for _, object := range w.Model.Objects() {
+		if !w.Model.Can(w.User, object.Name, model.ReadOp) {
 			continue
 		}
 		may = true
@@ -66,8 +67,8 @@ func (w *session) approvals(ctx context.Context, q *Query) (t Table, err error) 
 		}
 	}
 	if !may {
-		return t, fault.New(fault.Forbidden, CodeAccessDenied, "no permission set lets you %s records of any object",
-			model.ReadOp)
+		return t, fault.New(fault.Forbidden, kit.CodeAccessDenied,
+			"no permission set lets you %s records of any object", model.ReadOp)
 	}
 	return t, a.fill(&t, approvalMeasures)
 }
@@ -75,19 +76,20 @@ func (w *session) approvals(ctx context.Context, q *Query) (t Table, err error) 
 // approvalsOf adds the approvals of records of an object.
 func (w *session) approvalsOf(ctx context.Context, object string, q *Query, a *assembly) error {
 	var b sqldb.Binds
-	tenant, of := b.Add(w.tenant), b.Add(object)
+	tenant, of := b.Add(w.Caller.Tenant), b.Add(object)
 	from := "reporting_approval a CROSS JOIN " + w.cfg.Records.Living("r", tenant, of) +
 		" AND r.id = a.record_id AND a.tenant_id = " + tenant + " AND a.object = " + of + " AND a.submitted_at > 0"
-	visible, err := w.cfg.Visible.WhereOne(ctx, w.tx, w.tenant, object, w.user, model.Read, &b)
+	visible, err := w.cfg.Visible.WhereOne(ctx, w.Tx, w.Caller.Tenant, object, w.User, model.Read, &b)
 	if err != nil {
 		return err
 	}
 	if from += " AND (" + visible + ")"; q.Owner != "" {
 		from += " AND r.owner_id = " + b.Add(q.Owner)
 	}
-	query := `SELECT a.submitted_by, a.decision, a.submitted_at / 86400000, count(*), CAST(sum(CASE WHEN a.decided_at > 0 THEN a.decided_at - a.submitted_at ELSE 0 END) AS BIGINT)
-		FROM ` + from + ` GROUP BY a.submitted_by, a.decision, a.submitted_at / 86400000`
-	for found, err := range w.tx.Query(ctx, query, b.Args()...) {
+	query := `SELECT a.submitted_by, a.decision, a.submitted_at / 86400000, count(*),
+		CAST(sum(CASE WHEN a.decided_at > 0 THEN a.decided_at - a.submitted_at ELSE 0 END) AS BIGINT) FROM ` + from +
+		" GROUP BY a.submitted_by, a.decision, a.submitted_at / 86400000"
+	for found, err := range w.Tx.Query(ctx, query, b.Args()...) {
 		c := cell{k1: object}
 		var day, millis int64
 		if err == nil {

@@ -93,7 +93,7 @@ func (w *session) campaigns(ctx context.Context, q *Query) (t Table, err error) 
 	if !named {
 		t.omit(model.FieldKey(objCampaign, "Name"), "campaign")
 	}
-	a := newAssembly(w.model, groups)
+	a := newAssembly(w.Model, groups)
 	names, err := w.visibleCampaigns(ctx, q, a)
 	if err != nil {
 		return t, err
@@ -147,8 +147,8 @@ func (t *Table) name(names map[string]string) {
 // and gives their names by id.
 func (w *session) visibleCampaigns(ctx context.Context, q *Query, a *assembly) (map[string]string, error) {
 	var b sqldb.Binds
-	from := w.cfg.Records.Living("r", b.Add(w.tenant), b.Add(objCampaign))
-	visible, err := w.cfg.Visible.Where(ctx, w.tx, w.tenant, objCampaign, w.user, model.Read, &b)
+	from := w.cfg.Records.Living("r", b.Add(w.Caller.Tenant), b.Add(objCampaign))
+	visible, err := w.cfg.Visible.Where(ctx, w.Tx, w.Caller.Tenant, objCampaign, w.User, model.Read, &b)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (w *session) visibleCampaigns(ctx context.Context, q *Query, a *assembly) (
 		from += " AND r.owner_id = " + b.Add(q.Owner)
 	}
 	names := map[string]string{}
-	for found, err := range w.tx.Query(ctx, "SELECT r.id, r.name, r.fields FROM "+from+" LIMIT "+b.Add(MaxRows+1),
+	for found, err := range w.Tx.Query(ctx, "SELECT r.id, r.name, r.fields FROM "+from+" LIMIT "+b.Add(MaxRows+1),
 		b.Args()...) {
 		var id, name, text string
 		var fields map[string]any
@@ -186,7 +186,7 @@ func (w *session) visibleCampaigns(ctx context.Context, q *Query, a *assembly) (
 // leads and the contacts to which it has access. Who sees all of them reads the counts.
 func (w *session) campaignMembers(ctx context.Context, a *assembly, names map[string]string) error {
 	for _, object := range []string{objLead, objContact} {
-		if !w.model.Can(w.user, object, model.ReadOp) {
+		if !w.Model.Can(w.User, object, model.ReadOp) {
 			continue
 		}
 		var b sqldb.Binds
@@ -194,7 +194,7 @@ func (w *session) campaignMembers(ctx context.Context, a *assembly, names map[st
 		if err != nil {
 			return err
 		}
-		for found, err := range w.tx.Query(ctx, query, b.Args()...) {
+		for found, err := range w.Tx.Query(ctx, query, b.Args()...) {
 			var c cell
 			if err == nil {
 				err = found.Scan(&c.k1, &c.k3, &c.n)
@@ -220,20 +220,20 @@ func (w *session) campaignMembers(ctx context.Context, a *assembly, names map[st
 // responded.
 func (w *session) seenMembers(ctx context.Context, object string, b *sqldb.Binds) (string, error) {
 	var none sqldb.Binds
-	seen, _, err := w.cfg.Visible.SeenOwners(ctx, w.tx, w.tenant, object, w.user, &none)
+	seen, _, err := w.cfg.Visible.SeenOwners(ctx, w.Tx, w.Caller.Tenant, object, w.User, &none)
 	if err != nil {
 		return "", err
 	}
 	if seen.All {
-		return "SELECT k1, k3, n FROM reporting_count WHERE tenant_id = " + b.Add(w.tenant) + " AND cube = " +
+		return "SELECT k1, k3, n FROM reporting_count WHERE tenant_id = " + b.Add(w.Caller.Tenant) + " AND cube = " +
 			b.Add(memberCube) +
 			" AND owner_id = " + b.Add(everybody) + " AND k2 = " + b.Add(object), nil
 	}
-	visible, err := w.cfg.Visible.Where(ctx, w.tx, w.tenant, object, w.user, model.Read, b)
+	visible, err := w.cfg.Visible.Where(ctx, w.Tx, w.Caller.Tenant, object, w.User, model.Read, b)
 	if err != nil {
 		return "", err
 	}
-	tenant, of := b.Add(w.tenant), b.Add(object)
+	tenant, of := b.Add(w.Caller.Tenant), b.Add(object)
 	return "SELECT f.campaign_id, f.responded, count(*) FROM reporting_member f CROSS JOIN " +
 		w.cfg.Records.Living("r", tenant, of) + " AND r.id = f.member_id AND f.tenant_id = " + tenant +
 		" AND f.member_type = " + of +

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
+	"renga.dev/renga/internal/crm/crmtest"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/fault"
@@ -41,7 +42,7 @@ func TestReportsConvergeToARecount(t *testing.T) {
 			for n := range steps {
 				p.step()
 				if n%20 == 0 {
-					p.agree(num(users, 1+n/20%5))
+					p.agree(crmtest.ID(users, 1+n/20%5))
 				}
 			}
 			p.finish()
@@ -49,7 +50,7 @@ func TestReportsConvergeToARecount(t *testing.T) {
 				rt.Fatalf("a recount finds %q, %v", found, err)
 			}
 			for n := 1; n <= 5; n++ {
-				p.compare(num(users, n))
+				p.compare(crmtest.ID(users, n))
 			}
 			p.compare("")
 		})
@@ -80,50 +81,50 @@ func (p *play) begin() {
 		all[object] = model.ObjectPermission{Read: true}
 	}
 	reads := model.PermissionSet{
-		ID: num(sets, 1), Name: "reads", Objects: all,
+		ID: crmtest.ID(sets, 1), Name: "reads", Objects: all,
 		Fields: map[string]model.FieldPermission{},
 	}
 	sees := model.PermissionSet{
-		ID: num(sets, 2), Name: "sees all", Objects: all,
+		ID: crmtest.ID(sets, 2), Name: "sees all", Objects: all,
 		Fields: map[string]model.FieldPermission{}, ViewAll: true,
 	}
 	define := []model.Definition{
 		{Kind: model.KindPermissionSet, ID: reads.ID, Value: reads},
 		{Kind: model.KindPermissionSet, ID: sees.ID, Value: sees},
-		{Kind: model.KindRole, ID: num(roles, 1), Value: model.Role{ID: num(roles, 1), Name: "r"}},
-		{Kind: model.KindRole, ID: num(roles, 2), Value: model.Role{
-			ID: num(roles, 2), Name: "r",
-			ParentRoleID: num(roles, 1),
+		{Kind: model.KindRole, ID: crmtest.ID(roles, 1), Value: model.Role{ID: crmtest.ID(roles, 1), Name: "r"}},
+		{Kind: model.KindRole, ID: crmtest.ID(roles, 2), Value: model.Role{
+			ID: crmtest.ID(roles, 2), Name: "r",
+			ParentRoleID: crmtest.ID(roles, 1),
 		}},
-		{Kind: model.KindRole, ID: num(roles, 3), Value: model.Role{
-			ID: num(roles, 3), Name: "r",
-			ParentRoleID: num(roles, 1),
+		{Kind: model.KindRole, ID: crmtest.ID(roles, 3), Value: model.Role{
+			ID: crmtest.ID(roles, 3), Name: "r",
+			ParentRoleID: crmtest.ID(roles, 1),
 		}},
-		{Kind: model.KindGroup, ID: num(groups, 1), Value: model.Group{
-			ID: num(groups, 1), Name: "q", Type: model.Queue,
-			Members: []model.Member{{Type: model.TypeUser, ID: num(users, 4)}},
+		{Kind: model.KindGroup, ID: crmtest.ID(groups, 1), Value: model.Group{
+			ID: crmtest.ID(groups, 1), Name: "q", Type: model.Queue,
+			Members: []model.Member{{Type: model.TypeUser, ID: crmtest.ID(users, 4)}},
 		}},
-		{Kind: model.KindGroup, ID: num(groups, 2), Value: model.Group{
-			ID: num(groups, 2), Name: "g",
+		{Kind: model.KindGroup, ID: crmtest.ID(groups, 2), Value: model.Group{
+			ID: crmtest.ID(groups, 2), Name: "g",
 			Type: model.PublicGroup, Members: []model.Member{
-				{Type: model.TypeUser, ID: num(users, 3)}, {Type: model.TypeUser, ID: num(users, 4)},
+				{Type: model.TypeUser, ID: crmtest.ID(users, 3)}, {Type: model.TypeUser, ID: crmtest.ID(users, 4)},
 			},
 		}},
-		{Kind: model.KindSharingRule, ID: num(rules, 1), Value: model.SharingRule{
-			ID: num(rules, 1), Name: "s", Object: "Opportunity", Kind: model.CriteriaRule,
+		{Kind: model.KindSharingRule, ID: crmtest.ID(rules, 1), Value: model.SharingRule{
+			ID: crmtest.ID(rules, 1), Name: "s", Object: "Opportunity", Kind: model.CriteriaRule,
 			Criteria: `record.StageName == "Negotiation"`, Access: model.Read,
-			Target: model.Member{Type: model.TypeGroup, ID: num(groups, 2)}, IsActive: true,
+			Target: model.Member{Type: model.TypeGroup, ID: crmtest.ID(groups, 2)}, IsActive: true,
 		}},
-		{Kind: model.KindSharingRule, ID: num(rules, 2), Value: model.SharingRule{
-			ID: num(rules, 2), Name: "s", Object: "Lead", Kind: model.OwnerRule, Source: &model.Member{
-				Type: model.TypeRole, ID: num(roles, 2),
+		{Kind: model.KindSharingRule, ID: crmtest.ID(rules, 2), Value: model.SharingRule{
+			ID: crmtest.ID(rules, 2), Name: "s", Object: "Lead", Kind: model.OwnerRule, Source: &model.Member{
+				Type: model.TypeRole, ID: crmtest.ID(roles, 2),
 			}, Access: model.Read,
-			Target: model.Member{Type: model.TypeUser, ID: num(users, 3)}, IsActive: true,
+			Target: model.Member{Type: model.TypeUser, ID: crmtest.ID(users, 3)}, IsActive: true,
 		}},
-		{Kind: model.KindSharingRule, ID: num(rules, 3), Value: model.SharingRule{
-			ID: num(rules, 3), Name: "s", Object: "Lead", Kind: model.CriteriaRule,
+		{Kind: model.KindSharingRule, ID: crmtest.ID(rules, 3), Value: model.SharingRule{
+			ID: crmtest.ID(rules, 3), Name: "s", Object: "Lead", Kind: model.CriteriaRule,
 			Criteria: `record.LeadSource == "Web"`, Access: model.Read,
-			Target: model.Member{Type: model.TypeUser, ID: num(users, 4)}, IsActive: true,
+			Target: model.Member{Type: model.TypeUser, ID: crmtest.ID(users, 4)}, IsActive: true,
 		}},
 		{Kind: model.KindOWD, ID: "Campaign", Value: model.Default{
 			Object: "Campaign",
@@ -131,14 +132,14 @@ func (p *play) begin() {
 		}},
 	}
 	for n := 1; n <= 5; n++ {
-		u := model.User{ID: num(users, n), Name: fmt.Sprint("u", n), IsActive: true, PermissionSetIDs: []string{
-			num(sets, 1),
+		u := model.User{ID: crmtest.ID(users, n), Name: fmt.Sprint("u", n), IsActive: true, PermissionSetIDs: []string{
+			crmtest.ID(sets, 1),
 		}}
 		switch n {
 		case 1, 2, 3:
-			u.RoleID = num(roles, n)
+			u.RoleID = crmtest.ID(roles, n)
 		case 5:
-			u.PermissionSetIDs = []string{num(sets, 2)}
+			u.PermissionSetIDs = []string{crmtest.ID(sets, 2)}
 		}
 		define = append(define, model.Definition{Kind: model.KindUser, ID: u.ID, Value: u})
 	}
@@ -151,9 +152,9 @@ func (p *play) begin() {
 
 func (p *play) owner() string {
 	if n := rapid.IntRange(1, 6).Draw(p.T, "owner"); n < 6 {
-		return num(users, n)
+		return crmtest.ID(users, n)
 	}
-	return num(groups, 1)
+	return crmtest.ID(groups, 1)
 }
 
 // some is a living record of an object, "" when that which was drawn is not.
@@ -244,7 +245,7 @@ func (p *play) step() {
 	case 10:
 		if id := p.some("Opportunity"); id != "" {
 			_, _, err := p.records.PutTeamMember(p.Context(), p.system(), "Opportunity", id,
-				num(users, rapid.IntRange(1, 5).Draw(p.T, "mate")), "Sales Rep", model.Read)
+				crmtest.ID(users, rapid.IntRange(1, 5).Draw(p.T, "mate")), "Sales Rep", model.Read)
 			p.refused(err)
 		}
 	case 11:
@@ -322,12 +323,12 @@ func (p *play) approve() {
 		if a := rapid.SampledFrom(p.approvals).Draw(p.T, "approval"); a.decision == "" {
 			a.decision, a.decided = rapid.SampledFrom([]string{"APPROVED", "REJECTED", "RECALLED"}).Draw(p.T,
 				"decision"), a.at+90*60*1000
-			p.exec("UPDATE approval_instance SET status = $3, decided_at = $4 WHERE tenant_id = $1 AND id = $2", p.id,
+			p.Exec("UPDATE approval_instance SET status = $3, decided_at = $4 WHERE tenant_id = $1 AND id = $2", p.id,
 				a.id, decisions[a.decision], a.decided)
 			p.publish("Decision", a.id, wire.ApprovalDecided{
 				ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.record},
 				Decision:  a.decision,
-				DecidedBy: num(users, 1), DecidedAt: a.decided,
+				DecidedBy: crmtest.ID(users, 1), DecidedAt: a.decided,
 			})
 		}
 		return
@@ -338,7 +339,7 @@ func (p *play) approve() {
 	if id := p.some("Opportunity"); id != "" && !pending(id) {
 		a := &submission{
 			id: uuid.NewString(), object: "Opportunity", record: id,
-			by: num(users, rapid.IntRange(1, 5).Draw(p.T, "submitter")), at: 1_767_000_000_000,
+			by: crmtest.ID(users, rapid.IntRange(1, 5).Draw(p.T, "submitter")), at: 1_767_000_000_000,
 		}
 		// some in December, some in January
 		a.at += wire.Stamp(rapid.IntRange(0, 10).Draw(p.T, "days")) * 24 * 60 * 60 * 1000
@@ -354,7 +355,8 @@ func (p *play) approve() {
 // submit notes an approval as the service of approvals does.
 func (t *tenant) submit(a *submission) {
 	t.Helper()
-	t.exec(`INSERT INTO approval_instance (tenant_id, id, object, record_id, process_id, process_name, status, stage, stages, locked, submitted_by, submitted_at, comment,
+	t.Exec(`INSERT INTO approval_instance (tenant_id, id, object, record_id, process_id, process_name,
+		status, stage, stages, locked, submitted_by, submitted_at, comment,
 		record_version, meets, decided_by, decided_at, decision_comment, execution, correlation_id, version)
 		VALUES ($1, $2, $3, $4, '', '', 0, 0, '[]', '[]', $5, $6, '', 0, 1, '', 0, '', $2, '', $6)`, t.id, a.id,
 		a.object, a.record, a.by, a.at)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
@@ -44,8 +45,8 @@ func (d deltas) add(k key, t tally, n int64) {
 
 const (
 	// Only what is nothing at all: a count that is wrong is not to lose the rest of what it has.
-	dropCount = `DELETE FROM reporting_count WHERE tenant_id = $1 AND cube = $2 AND owner_id = $3 AND k1 = $4 AND k2 = $5 AND k3 = $6 AND n = 0
-		AND amount_hi = 0 AND amount_lo = 0 AND weighted_hi = 0 AND weighted_lo = 0`
+	dropCount = `DELETE FROM reporting_count WHERE tenant_id = $1 AND cube = $2 AND owner_id = $3 AND k1 = $4
+		AND k2 = $5 AND k3 = $6 AND n = 0 AND amount_hi = 0 AND amount_lo = 0 AND weighted_hi = 0 AND weighted_lo = 0`
 	countColumns = "cube, owner_id, k1, k2, k3, n, amount_hi, amount_lo, weighted_hi, weighted_lo"
 )
 
@@ -80,13 +81,7 @@ func (d deltas) statements(tx *sqldb.Tx, tenant string) []sqldb.Stmt {
 	return append(addCounts.Stmts(tx, counts), drops...)
 }
 
-// hold lets nobody else change the counts of a tenant until the end of the transaction, so
-// that what is read afterwards is current, and nobody waits in a circle. SQLite has one
-// writer.
+// hold lets no other transaction change the counts of a tenant.
 func hold(ctx context.Context, tx *sqldb.Tx, tenant string) error {
-	if tx.Dialect() == sqldb.SQLite {
-		return nil
-	}
-	_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 7002))", "reporting:"+tenant)
-	return err
+	return kit.ReportingLocks.Hold(ctx, tx, service+":"+tenant)
 }

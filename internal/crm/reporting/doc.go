@@ -6,8 +6,8 @@
 // are kept by owner, and for all owners together. So a report is a sum over few rows: the
 // counts of those owners whose records the caller sees anyway, and the facts of the records
 // that it sees beside them. Sharing says which both are, in the transaction of the report.
-// Facts of opportunities are kept in memory for callers who see many of them so (mirror),
-// in the edition that the transaction sees.
+// Facts of opportunities are kept in memory for callers who see many of them so (cache),
+// in the version that the transaction sees.
 //
 // The invariants: the counts are the sums of the facts, exactly and at every commit; when
 // all events are handled, facts are what a recount from the records gives, and a report is

@@ -2,9 +2,11 @@ package reporting
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
 
@@ -57,6 +59,58 @@ func opportunityOf(r *model.Record) *opportunity {
 		o.status = lost
 	}
 	return o
+}
+
+// factTable is a table of facts, each of a record of one object.
+type factTable[T comparable] struct {
+	object  string
+	query   string // of columns and ids, with the tenant
+	scan    func(*sqldb.Row, ...any) (*T, error)
+	of      func(*model.Record) *T
+	version func(*T) *wire.Stamp
+	counted func(fact *T, to deltas, n int64)
+}
+
+var (
+	opportunityFacts = factTable[opportunity]{
+		object: objOpportunity,
+		query:  "SELECT " + opportunityColumns + ", id FROM reporting_opportunity WHERE tenant_id = $1",
+		scan:   scanOpportunity, of: opportunityOf, counted: (*opportunity).counted,
+		version: func(o *opportunity) *wire.Stamp { return &o.version },
+	}
+	leadFacts = factTable[lead]{
+		object: objLead, query: "SELECT " + leadColumns + ", id FROM reporting_lead WHERE tenant_id = $1",
+		scan: scanLead, of: leadOf, counted: (*lead).counted,
+		version: func(l *lead) *wire.Stamp { return &l.version },
+	}
+)
+
+// read gives facts by the id of their record; and is more of the condition.
+func (t *factTable[T]) read(ctx context.Context, tx *sqldb.Tx, and string, args ...any) (map[string]*T, error) {
+	facts := map[string]*T{}
+	return facts, t.each(ctx, tx, and, func(id string, fact *T) { facts[id] = fact }, args...)
+}
+
+// sum adds up the facts of a tenant.
+func (t *factTable[T]) sum(ctx context.Context, tx *sqldb.Tx, tenant string, to deltas) error {
+	return t.each(ctx, tx, "", func(_ string, fact *T) { t.counted(fact, to, 1) }, tenant)
+}
+
+func (t *factTable[T]) each(
+	ctx context.Context, tx *sqldb.Tx, and string, do func(id string, fact *T), args ...any,
+) error {
+	for row, err := range tx.Query(ctx, t.query+and, args...) {
+		if err != nil {
+			return err
+		}
+		var id string
+		fact, err := t.scan(row, &id)
+		if err != nil {
+			return err
+		}
+		do(id, fact)
+	}
+	return nil
 }
 
 // monthOfDate is the month of a date: "2026-02" of "2026-02-28".

@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/crm/kit"
+	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 )
@@ -34,13 +36,26 @@ func (s *Reporting) Routes() []gate.Route {
 	a := &api{s}
 	routes := []gate.Route{
 		{Operation: "rebuildReports", Heavy: true, Do: a.rebuild},
-		{Operation: "listReportRebuilds", Do: a.listRebuilds},
-		{Operation: "getReportRebuild", Do: rest.NoQuery(rest.WithID("id", a.getRebuild))},
+		{Operation: "listReportRebuilds", Do: s.runs.ServeList},
+		{Operation: "getReportRebuild", Do: rest.NoQuery(rest.WithID("id", s.runs.ServeGet))},
 	}
 	for name := range reportParams {
 		routes = append(routes, gate.Route{Pattern: "GET /reports/" + name, Heavy: true, Do: a.report(name)})
 	}
 	return rest.Routes(routes)
+}
+
+// rebuild answers POST /reports/rebuild.
+func (a *api) rebuild(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	key, err := rest.OptionalKey(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	if err := c.Decode(&struct{}{}); err != nil {
+		return gate.Reply{}, err
+	}
+	id, _, err := a.reports.Rebuild(ctx, c.Principal.Tenant, key)
+	return rebuild.Accepted(id, err)
 }
 
 // report answers GET /reports/{name}.
@@ -59,7 +74,7 @@ func (a *api) report(name string) rest.Handler {
 		if q.Err != nil {
 			return gate.Reply{}, q.Err
 		}
-		t, err := a.reports.Report(ctx, Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject}, name, want)
+		t, err := a.reports.Report(ctx, kit.CallerOf(c), name, want)
 		if err != nil {
 			return gate.Reply{}, err
 		}

@@ -1,8 +1,6 @@
 package reporting
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,10 +15,7 @@ func TestReportingTakesExactlyWhatTheDocumentLists(t *testing.T) {
 		"ApprovalSubmitted", "ApprovalDecided", "MetadataChanged", "SharingUpdated", // 4.7 to 4.9, 4.11
 		"SharingRebuildCompleted", "CampaignMemberChanged", // 4.19, 4.20
 	}
-	if diff := cmp.Diff(document, Types); diff != "" {
+	if diff := cmp.Diff(document, (&Reporting{}).Consumer().Types); diff != "" {
 		t.Errorf("subscriptions (-document +code):\n%s", diff)
-	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(document)), slices.Sorted(maps.Keys(handlers))); diff != "" {
-		t.Errorf("handlers (-document +code):\n%s", diff)
 	}
 }

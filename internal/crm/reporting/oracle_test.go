@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"renga.dev/renga/internal/crm/crmtest"
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -14,8 +16,8 @@ import (
 // visible are the living records of an object that a user sees, by id.
 func (p *play) visible(user, object string) map[string]model.Record {
 	found := map[string]model.Record{}
-	err := p.db.Read(p.rig.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		who, err := p.models.Who(ctx, tx, p.id, user)
+	err := p.Reporting.DB.Read(p.rig.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+		who, err := p.Models.Who(ctx, tx, p.id, user)
 		if err != nil {
 			return err
 		}
@@ -89,7 +91,7 @@ func flagOf(r *model.Record, name string) bool    { b, _ := r.Fields[name].(bool
 
 // same holds a report against lines, which show writes as the report has them.
 func (p *play) same(user, name string, q Query, want lines, show func(*line) []string) {
-	got, err := p.Report(p.rig.Context(), Caller{p.id, user}, name, q)
+	got, err := p.Report(p.rig.Context(), kit.Caller{Tenant: p.id, Subject: user}, name, q)
 	if err != nil {
 		p.rig.Fatal(err)
 	}
@@ -120,8 +122,8 @@ func (p *play) same(user, name string, q Query, want lines, show func(*line) []s
 // eitherWay makes reports from the counts of the owners whom a user reaches, and from those
 // of everybody, each with the facts in the tables and with those in memory, in turn.
 func (p *play) eitherWay(do func(way string)) {
-	beside, misses := p.cfg.limits.beside, p.mirrors.misses.Load()
-	defer func() { p.cfg.limits.beside = beside }()
+	beside, misses := p.cfg.limits.cacheFrom, p.caches.misses.Load()
+	defer func() { p.cfg.limits.cacheFrom = beside }()
 	for _, way := range []struct {
 		name        string
 		few, beside int
@@ -131,14 +133,14 @@ func (p *play) eitherWay(do func(way string)) {
 		{"owner by owner, in memory", -1, 0},
 		{"all but some, in memory", fewUnreached, 0},
 	} {
-		p.cfg.fewUnreached, p.cfg.limits.beside = way.few, way.beside
-		if way.beside == 0 && !has(p.mirrors, p.id) {
-			p.remembered()
+		p.cfg.fewUnreached, p.cfg.limits.cacheFrom = way.few, way.beside
+		if way.beside == 0 && !has(p.caches, p.id) {
+			p.cached()
 		}
 		do(way.name)
 	}
-	if p.mirrors.misses.Load() > misses {
-		p.Fatalf("%d reports were not made from memory", p.mirrors.misses.Load()-misses)
+	if p.caches.misses.Load() > misses {
+		p.Fatalf("%d reports were not made from memory", p.caches.misses.Load()-misses)
 	}
 }
 
@@ -179,7 +181,7 @@ func (p *play) compareOpportunities(user string, all map[string]model.Record) {
 		if !flagOf(&r, "IsClosed") {
 			add(pipeline.at(fieldOf(&r, "StageName")))
 			add(byOwner.at(r.OwnerID, fieldOf(&r, "StageName")))
-			if r.OwnerID == num(users, 2) {
+			if r.OwnerID == crmtest.ID(users, 2) {
 				add(one.at(fieldOf(&r, "StageName")))
 			}
 		}
@@ -199,7 +201,7 @@ func (p *play) compareOpportunities(user string, all map[string]model.Record) {
 	three := func(l *line) []string { return []string{fmt.Sprint(l.n[0]), money(l.sums[0]), money(l.sums[1])} }
 	p.same(user, "pipeline", Query{}, pipeline, three)
 	p.same(user, "pipeline", Query{GroupBy: []string{"owner", "stage"}}, byOwner, three)
-	p.same(user, "pipeline", Query{Owner: num(users, 2)}, one, three)
+	p.same(user, "pipeline", Query{Owner: crmtest.ID(users, 2)}, one, three)
 	p.same(user, "forecast", Query{From: "2026-02", To: "2026-12"}, forecast, three)
 	p.same(user, "won-lost", Query{}, closed, func(l *line) []string {
 		return []string{
@@ -275,7 +277,7 @@ func (p *play) compareCampaigns(user string, opportunities, leads map[string]mod
 
 // members are all members of campaigns.
 func (p *play) members() (all []model.CampaignMember) {
-	err := p.db.Read(p.rig.Context(), func(ctx context.Context, tx *sqldb.Tx) (err error) {
+	err := p.Reporting.DB.Read(p.rig.Context(), func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		all, err = (records.Reads{}).Members(ctx, tx, p.id, model.CampaignMember{}, 1000)
 		return err
 	})

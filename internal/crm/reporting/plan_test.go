@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"renga.dev/renga/internal/crm/crmtest"
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/sqldb"
 )
@@ -16,8 +18,8 @@ func TestReportsAreReadByIndexes(t *testing.T) {
 	r := newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")})
 	o, boss, _ := office(r)
 	r.cfg.fewUnreached = -1
-	ann := num(users, 3)
-	set := model.PermissionSet{ID: num(sets, 3), Name: "reads", Objects: map[string]model.ObjectPermission{
+	ann := crmtest.ID(users, 3)
+	set := model.PermissionSet{ID: crmtest.ID(sets, 3), Name: "reads", Objects: map[string]model.ObjectPermission{
 		"Opportunity": {Read: true}, "Lead": {Read: true},
 	}, Fields: map[string]model.FieldPermission{}}
 	o.define(
@@ -26,10 +28,11 @@ func TestReportsAreReadByIndexes(t *testing.T) {
 			ID: ann, Name: "Ann", IsActive: true,
 			PermissionSetIDs: []string{set.ID},
 		}},
-		model.Definition{Kind: model.KindSharingRule, ID: num(rules, 1), Value: model.SharingRule{
-			ID: num(rules, 1), Name: "s", Object: "Lead", Kind: model.CriteriaRule, Criteria: `record.Company == "C"`,
-			Access: model.Read,
-			Target: model.Member{Type: model.TypeUser, ID: ann}, IsActive: true,
+		model.Definition{Kind: model.KindSharingRule, ID: crmtest.ID(rules, 1), Value: model.SharingRule{
+			ID: crmtest.ID(rules, 1), Name: "s", Object: "Lead", Kind: model.CriteriaRule,
+			Criteria: `record.Company == "C"`,
+			Access:   model.Read,
+			Target:   model.Member{Type: model.TypeUser, ID: ann}, IsActive: true,
 		}},
 	)
 	o.settle()
@@ -52,7 +55,8 @@ func TestReportsAreReadByIndexes(t *testing.T) {
 func (t *tenant) plan(s *spec, user string) string {
 	t.Helper()
 	var plan strings.Builder
-	err := t.read(t.Context(), "test", &Caller{t.id, user}, func(ctx context.Context, w *session) error {
+	caller := kit.Caller{Tenant: t.id, Subject: user}
+	err := t.read(t.Context(), "test", caller, func(ctx context.Context, w *session) error {
 		a, err := w.asking(ctx, s, &Query{}, false)
 		if err != nil {
 			return err
@@ -61,7 +65,7 @@ func (t *tenant) plan(s *spec, user string) string {
 		if err != nil {
 			return err
 		}
-		for row, err := range w.tx.Query(ctx, "EXPLAIN QUERY PLAN "+query, args...) {
+		for row, err := range w.Tx.Query(ctx, "EXPLAIN QUERY PLAN "+query, args...) {
 			var id, parent, unused int64
 			var detail string
 			if err == nil {

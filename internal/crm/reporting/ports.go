@@ -7,15 +7,6 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
-// Models hands out the model of a tenant as the transaction sees it.
-type Models interface {
-	// Model is never nil without an error and may not be changed.
-	Model(ctx context.Context, tx *sqldb.Tx, tenant string) (*model.Model, error)
-	// Who is the active user that a caller's subject names; "" is the system user. Nobody
-	// is fault.Forbidden.
-	Who(ctx context.Context, tx *sqldb.Tx, tenant, subject string) (*model.User, error)
-}
-
 // Visible says which records somebody may read, as the transaction sees it.
 type Visible interface {
 	// Seen says it by owner; the arguments of its parts are added to binds.

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"renga.dev/renga/internal/crm/crmtest"
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/fault"
@@ -25,7 +26,7 @@ func (t *tenant) work() {
 			t.Error(err)
 			return
 		}
-		all, err := t.ListRebuilds(t.Context(), t.id)
+		all, err := t.runs.List(t.Context(), t.id)
 		if err != nil {
 			t.Error(err)
 			return
@@ -34,7 +35,7 @@ func (t *tenant) work() {
 			t.Errorf("after %d steps a rebuild is still running", steps)
 			return
 		}
-		if !slices.ContainsFunc(all, func(b *Rebuild) bool { return b.Status == Running }) {
+		if !slices.ContainsFunc(all, func(b *rebuild.Rebuild) bool { return b.Status == rebuild.Running }) {
 			return
 		}
 	}
@@ -64,7 +65,7 @@ func market(r *rig) (t *tenant, deals, leads []string, campaign string) {
 			records.MemberDraft{}); err != nil {
 			t.Fatal(err)
 		}
-		a := &submission{id: num(9, i), object: "Opportunity", record: deals[i], by: boss, at: 1_767_000_000_000}
+		a := &submission{id: crmtest.ID(9, i), object: "Opportunity", record: deals[i], by: boss, at: 1_767_000_000_000}
 		t.submit(a)
 		t.publish("Submission", a.id, wire.ApprovalSubmitted{
 			ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.record},
@@ -80,7 +81,7 @@ func TestARebuildPutsRightWhatIsWrong(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.cfg.limits.chunk = 2
 		p, deals, leads, campaign := market(r)
-		boss := num(users, 1)
+		boss := crmtest.ID(users, 1)
 		p.right("at first")
 		all := func() (text string) {
 			for _, name := range []string{
@@ -108,10 +109,13 @@ func TestARebuildPutsRightWhatIsWrong(t *testing.T) {
 				"= $3", []any{leads[4], campaign}},
 			{
 				"UPDATE reporting_approval SET decision = 'APPROVED', decided_at = 1 WHERE tenant_id = $1 AND id = $2",
-				[]any{num(9, 0)},
+				[]any{crmtest.ID(9, 0)},
 			},
-			{"DELETE FROM reporting_approval WHERE tenant_id = $1 AND id = $2", []any{num(9, 1)}},
-			{"UPDATE reporting_approval SET id = $3 WHERE tenant_id = $1 AND id = $2", []any{num(9, 2), num(9, 90)}},
+			{"DELETE FROM reporting_approval WHERE tenant_id = $1 AND id = $2", []any{crmtest.ID(9, 1)}},
+			{
+				"UPDATE reporting_approval SET id = $3 WHERE tenant_id = $1 AND id = $2",
+				[]any{crmtest.ID(9, 2), crmtest.ID(9, 90)},
+			},
 			{"UPDATE reporting_count SET n = n + 7, amount_lo = amount_lo - 1 WHERE tenant_id = $1 AND cube = " +
 				"'stage' AND owner_id = $2", []any{""}},
 			{"DELETE FROM reporting_count WHERE tenant_id = $1 AND cube = 'month' AND owner_id = $2", []any{boss}},
@@ -120,11 +124,12 @@ func TestARebuildPutsRightWhatIsWrong(t *testing.T) {
 				[]any{""},
 			},
 			{
-				"UPDATE reporting_count SET cube = 'nothing' WHERE tenant_id = $1 AND cube = 'prospect' AND owner_id = $2",
+				"UPDATE reporting_count SET cube = 'nothing' WHERE tenant_id = $1 AND cube = 'prospect' AND " +
+					"owner_id = $2",
 				[]any{boss},
 			},
 		} {
-			p.change(func(ctx context.Context, tx *sqldb.Tx) error {
+			p.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 				n, err := tx.Exec(ctx, damage.query, append([]any{p.id}, damage.args...)...)
 				if err == nil && n == 0 {
 					t.Errorf("nothing was damaged: %s", damage.query)
@@ -149,22 +154,22 @@ func TestARebuildPutsRightWhatIsWrong(t *testing.T) {
 		if got := all(); got != was {
 			t.Errorf("reports are\n%swere\n%s", got, was)
 		}
-		b, err := p.GetRebuild(t.Context(), p.id, first)
-		if err != nil || b.Status != Done || b.Processed != 20 || b.EndedAt == 0 {
+		b, err := p.runs.Get(t.Context(), p.id, first)
+		if err != nil || b.Status != rebuild.Done || b.Processed != 20 || b.EndedAt == 0 {
 			t.Fatalf("got %+v, %v", b, err)
 		}
 		if v, err := p.cfg.Engine.Execution(t.Context(), p.id, p.execution(b), 0); err != nil ||
 			v.State.Status != flow.Completed {
 			t.Errorf("the execution is %v, %v", v.State.Status, err)
 		}
-		if _, err := p.GetRebuild(t.Context(), newTenant(r).id, first); fault.KindOf(err) != fault.NotFound {
+		if _, err := p.runs.Get(t.Context(), newTenant(r).id, first); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("another tenant: %v", err)
 		}
 		p.isCanceled()
 	})
 }
 
-func (t *tenant) execution(b *Rebuild) flow.ID {
+func (t *tenant) execution(b *rebuild.Rebuild) flow.ID {
 	t.Helper()
 	id, err := flow.ParseID(b.Execution)
 	if err != nil {
@@ -180,16 +185,16 @@ func (t *tenant) isCanceled() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, _ := t.GetRebuild(t.Context(), t.id, id)
+	b, _ := t.runs.Get(t.Context(), t.id, id)
 	if err := t.runs.Start(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	b, _ = t.GetRebuild(t.Context(), t.id, id)
+	b, _ = t.runs.Get(t.Context(), t.id, id)
 	if err := t.runs.Submit(t.Context(), t.id, t.execution(b), flow.Cancel{Reason: "enough"}); err != nil {
 		t.Fatal(err)
 	}
 	t.work()
-	if b, err = t.GetRebuild(t.Context(), t.id, id); err != nil || b.Status != Canceled {
+	if b, err = t.runs.Get(t.Context(), t.id, id); err != nil || b.Status != rebuild.Canceled {
 		t.Errorf("canceled: %+v, %v", b, err)
 	}
 }
@@ -200,29 +205,28 @@ func (t *tenant) isCanceled() {
 func TestWhatIsCountedDuringARebuildIsKept(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		p, deals, _, _ := market(r)
-		p.exec("UPDATE reporting_count SET n = n - 1 WHERE tenant_id = $1", p.id)
+		p.Exec("UPDATE reporting_count SET n = n - 1 WHERE tenant_id = $1", p.id)
 		id, _, err := p.Rebuild(t.Context(), p.id, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := p.GetRebuild(t.Context(), p.id, id)
+		b, err := p.runs.Get(t.Context(), p.id, id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		work := rebuilder{p.Reporting}
 		for done, i := false, 0; !done; i++ {
-			if slices.ContainsFunc(p.parts(), func(a part) bool { return a.name == b.part && a.sums != nil }) {
-				of := p.parts()[slices.IndexFunc(p.parts(), func(a part) bool { return a.name == b.part })]
-				if b.different, err = p.compare(t.Context(), p.id, of.sums); err != nil || len(b.different.keys) == 0 {
-					t.Fatalf("%s lack %v, %v", b.part, b.different, err)
+			if slices.ContainsFunc(p.parts(), func(a part) bool { return a.name == b.At.Part && a.sums != nil }) {
+				of := p.parts()[slices.IndexFunc(p.parts(), func(a part) bool { return a.name == b.At.Part })]
+				if b.Memo, err = p.compare(t.Context(), p.id, of.sums); err != nil || len(gapOf(b).keys) == 0 {
+					t.Fatalf("%s lack %v, %v", b.At.Part, b.Memo, err)
 				}
 			}
 			second := *b
-			p.create("Opportunity", num(users, 2), map[string]any{
+			p.create("Opportunity", crmtest.ID(users, 2), map[string]any{
 				"Name": "N", "StageName": "Qualification",
 				"CloseDate": "2026-03-01", "Amount": 5,
 			})
-			p.create("Lead", num(users, 1), map[string]any{
+			p.create("Lead", crmtest.ID(users, 1), map[string]any{
 				"LastName": "N", "Company": "N",
 				"Status": "Open - Not Contacted",
 			})
@@ -232,11 +236,11 @@ func TestWhatIsCountedDuringARebuildIsKept(t *testing.T) {
 				}
 			}
 			p.settle()
-			if done, err = work.Chunk(t.Context(), b); err != nil {
+			if done, err = p.chunk(t.Context(), b); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := work.Chunk(t.Context(), &second); !errors.Is(err, rebuild.ErrGone) {
-				t.Errorf("who comes second with %s: %v", second.part, err)
+			if _, err := p.chunk(t.Context(), &second); !errors.Is(err, rebuild.ErrGone) {
+				t.Errorf("who comes second with %s: %v", second.At.Part, err)
 			}
 		}
 		p.right("after a rebuild")
@@ -254,10 +258,10 @@ func TestARebuildBesideEventsConverges(t *testing.T) {
 			for range 40 {
 				p.step()
 			}
-			p.exec("UPDATE reporting_count SET n = n + 1, amount_lo = amount_lo + 3 WHERE tenant_id = $1 AND cube IN "+
+			p.Exec("UPDATE reporting_count SET n = n + 1, amount_lo = amount_lo + 3 WHERE tenant_id = $1 AND cube IN "+
 				"('stage', 'lead')", p.id)
-			p.exec("UPDATE reporting_opportunity SET amount = amount + 1 WHERE tenant_id = $1", p.id)
-			p.exec("DELETE FROM reporting_lead WHERE tenant_id = $1", p.id)
+			p.Exec("UPDATE reporting_opportunity SET amount = amount + 1 WHERE tenant_id = $1", p.id)
+			p.Exec("DELETE FROM reporting_lead WHERE tenant_id = $1", p.id)
 			if _, _, err := p.Rebuild(r.Context(), p.id, nil); err != nil {
 				rt.Fatal(err)
 			}

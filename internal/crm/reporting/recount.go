@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
@@ -27,14 +26,15 @@ type recount struct {
 	found  []string
 }
 
-// Recount counts a tenant again from its records, in one transaction, and says where what
-// is kept is different. Events that wait to be handled are such differences.
+// Recount counts a tenant anew from its records, in one transaction, and names the differences to what is
+// stored. Events that wait to be handled are such differences.
 func (s *Reporting) Recount(ctx context.Context, tenant string) (differences []string, err error) {
-	err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+	err = s.Read(ctx, "recount", func(ctx context.Context, tx *sqldb.Tx) error {
 		c := &recount{Reporting: s, tx: tx, tenant: tenant, counts: deltas{}}
 		for _, part := range []func(context.Context) error{
-			c.opportunities, c.leads, c.members, c.approvals,
-			c.compare,
+			func(ctx context.Context) error { return recountFacts(ctx, c, &opportunityFacts) },
+			func(ctx context.Context) error { return recountFacts(ctx, c, &leadFacts) },
+			c.members, c.approvals, c.compare,
 		} {
 			if err := part(ctx); err != nil {
 				return err
@@ -43,7 +43,7 @@ func (s *Reporting) Recount(ctx context.Context, tenant string) (differences []s
 		differences = c.found
 		return nil
 	})
-	return differences, fault.Wrap("reporting.recount", err)
+	return differences, err
 }
 
 func (c *recount) say(format string, args ...any) {
@@ -52,67 +52,29 @@ func (c *recount) say(format string, args ...any) {
 	}
 }
 
-// opportunities holds the facts of opportunities against their records.
-func (c *recount) opportunities(ctx context.Context) error {
-	kept, err := factsIn(ctx, c.tx, "SELECT "+opportunityColumns+", id FROM reporting_opportunity WHERE tenant_id = $1",
-		scanOpportunity, c.tenant)
+// recountFacts compares the facts of records with the records.
+func recountFacts[T comparable](ctx context.Context, c *recount, t *factTable[T]) error {
+	kept, err := t.read(ctx, c.tx, "", c.tenant)
 	if err != nil {
 		return err
 	}
-	return c.walk(ctx, objOpportunity, func(r *model.Record) {
-		want := opportunityOf(r)
-		want.counted(c.counts, 1)
+	err = c.walk(ctx, t.object, func(r *model.Record) {
+		want := t.of(r)
+		t.counted(want, c.counts, 1)
 		got := kept[r.ID]
 		if delete(kept, r.ID); got == nil {
-			c.say("Opportunity %s is not counted", r.ID)
+			c.say("%s %s is not counted", t.object, r.ID)
 			return
 		}
-		got.version = want.version
+		*t.version(got) = *t.version(want)
 		if *got != *want {
-			c.say("Opportunity %s is counted as %+v, and is %+v", r.ID, *got, *want)
+			c.say("%s %s is counted as %+v, and is %+v", t.object, r.ID, *got, *want)
 		}
-	}, func() { gone(c, objOpportunity, kept) })
-}
-
-// leads holds the facts of leads against their records.
-func (c *recount) leads(ctx context.Context) error {
-	kept, err := factsIn(ctx, c.tx, "SELECT "+leadColumns+", id FROM reporting_lead WHERE tenant_id = $1", scanLead,
-		c.tenant)
-	if err != nil {
-		return err
+	})
+	if err == nil {
+		gone(c, t.object, kept)
 	}
-	return c.walk(ctx, objLead, func(r *model.Record) {
-		want := leadOf(r)
-		want.counted(c.counts, 1)
-		got := kept[r.ID]
-		if delete(kept, r.ID); got == nil {
-			c.say("Lead %s is not counted", r.ID)
-			return
-		}
-		got.version = want.version
-		if *got != *want {
-			c.say("Lead %s is counted as %+v, and is %+v", r.ID, *got, *want)
-		}
-	}, func() { gone(c, objLead, kept) })
-}
-
-// factsIn are the facts of a table by the id of their record.
-func factsIn[T any](ctx context.Context, tx *sqldb.Tx, query string, scan func(*sqldb.Row, ...any) (*T, error),
-	args ...any,
-) (map[string]*T, error) {
-	kept := map[string]*T{}
-	for row, err := range tx.Query(ctx, query, args...) {
-		if err != nil {
-			return nil, err
-		}
-		var id string
-		fact, err := scan(row, &id)
-		if err != nil {
-			return nil, err
-		}
-		kept[id] = fact
-	}
-	return kept, nil
+	return err
 }
 
 // gone names what is counted and does not exist.
@@ -123,7 +85,7 @@ func gone[T any](c *recount, object string, kept map[string]T) {
 }
 
 // walk looks at all living records of an object.
-func (c *recount) walk(ctx context.Context, object string, each func(*model.Record), end func()) error {
+func (c *recount) walk(ctx context.Context, object string, each func(*model.Record)) error {
 	for after := ""; ; {
 		some, err := c.cfg.Records.Walk(ctx, c.tx, c.tenant, object, after, walkSize)
 		if err != nil {
@@ -133,7 +95,6 @@ func (c *recount) walk(ctx context.Context, object string, each func(*model.Reco
 			each(&some[i])
 		}
 		if len(some) < walkSize {
-			end()
 			return nil
 		}
 		after = some[len(some)-1].ID
@@ -224,9 +185,8 @@ func (c *recount) approvals(ctx context.Context) error {
 // approvalsIn is what is noted of approvals, by their ids; and is more of the condition.
 func approvalsIn(ctx context.Context, tx *sqldb.Tx, and string, args ...any) (map[string]model.Approval, error) {
 	kept := map[string]model.Approval{}
-	for row, err := range tx.Query(ctx,
-		`SELECT id, object, record_id, submitted_by, submitted_at, decision, decided_at FROM reporting_approval
-		WHERE tenant_id = $1`+and, args...) {
+	for row, err := range tx.Query(ctx, "SELECT "+approvalColumns+" FROM reporting_approval WHERE tenant_id = $1"+and,
+		args...) {
 		var a model.Approval
 		if err == nil {
 			err = row.Scan(&a.ID, &a.Object, &a.RecordID, &a.SubmittedBy, &a.SubmittedAt, &a.Decision, &a.DecidedAt)

@@ -41,8 +41,9 @@ const (
 
 var putOpportunities = sqldb.NewInsert("reporting_opportunity (tenant_id, id, version, owner_id, stage, status, "+
 	"category, month, campaign_id, amount, weighted)",
-	`ON CONFLICT (tenant_id, id) DO UPDATE SET version = excluded.version, owner_id = excluded.owner_id, stage = excluded.stage, status = excluded.status,
-		category = excluded.category, month = excluded.month, campaign_id = excluded.campaign_id, amount = excluded.amount, weighted = excluded.weighted`,
+	`ON CONFLICT (tenant_id, id) DO UPDATE SET version = excluded.version, owner_id = excluded.owner_id,
+		stage = excluded.stage, status = excluded.status, category = excluded.category, month = excluded.month,
+		campaign_id = excluded.campaign_id, amount = excluded.amount, weighted = excluded.weighted`,
 	"text", "text", "bigint", "text", "text", "text", "text", "text", "text", "bigint", "bigint")
 
 func scanOpportunity(row *sqldb.Row, more ...any) (*opportunity, error) {
@@ -123,28 +124,17 @@ const maxBatch = 500
 // opportunities are the facts of some opportunities.
 func opportunities(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string) (map[string]*opportunity, error) {
 	var b sqldb.Binds
-	query := "SELECT " + opportunityColumns + ", id FROM reporting_opportunity WHERE tenant_id = " + b.Add(tenant) +
-		" AND " + b.OneOf(tx, "id", ids)
-	facts := make(map[string]*opportunity, len(ids))
-	for row, err := range tx.Query(ctx, query, b.Args()...) {
-		if err != nil {
-			return nil, err
-		}
-		var id string
-		o, err := scanOpportunity(row, &id)
-		if err != nil {
-			return nil, err
-		}
-		facts[id] = o
-	}
-	return facts, nil
+	b.Add(tenant)
+	and := " AND " + b.OneOf(tx, "id", ids)
+	return opportunityFacts.read(ctx, tx, and, b.Args()...)
 }
 
 const (
 	leadColumns = "version, owner_id, source, month, converted"
 	selectLead  = "SELECT " + leadColumns + " FROM reporting_lead WHERE tenant_id = $1 AND id = $2"
-	putLead     = `INSERT INTO reporting_lead (tenant_id, id, version, owner_id, source, month, converted) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (tenant_id, id) DO UPDATE SET version = excluded.version, owner_id = excluded.owner_id, source = excluded.source, month = excluded.month,
+	putLead     = `INSERT INTO reporting_lead (tenant_id, id, version, owner_id, source, month, converted)
+		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant_id, id) DO UPDATE SET version = excluded.version,
+			owner_id = excluded.owner_id, source = excluded.source, month = excluded.month,
 			converted = excluded.converted`
 	dropLead = "DELETE FROM reporting_lead WHERE tenant_id = $1 AND id = $2"
 )
@@ -209,9 +199,10 @@ const (
 	selectMembers   = "SELECT " + memberColumns + " FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2"
 	selectMembersOf = "SELECT " + memberColumns +
 		" FROM reporting_member WHERE tenant_id = $1 AND member_type = $2 AND member_id = $3 ORDER BY campaign_id"
-	putMember = `INSERT INTO reporting_member (tenant_id, campaign_id, member_type, member_id, responded, owner_id, converted) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (tenant_id, campaign_id, member_type, member_id) DO UPDATE SET responded = excluded.responded, owner_id = excluded.owner_id,
-			converted = excluded.converted`
+	putMember = `INSERT INTO reporting_member (tenant_id, campaign_id, member_type, member_id, responded, owner_id,
+			converted) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (tenant_id, campaign_id, member_type, member_id) DO UPDATE SET responded = excluded.responded,
+			owner_id = excluded.owner_id, converted = excluded.converted`
 	dropMember = "DELETE FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2 AND member_type = $3 AND " +
 		"member_id = $4"
 	dropMembers = "DELETE FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2"

@@ -7,29 +7,27 @@ import (
 	"strconv"
 	"strings"
 
+	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// What is counted is put right in two steps, while events go on to be handled.
+// Facts and counts are repaired in two steps, while events continue to be handled.
 //
-// Facts are held against the records some at a time, by somebody who holds the tenant: what
-// differs is counted anew, as an event would have it counted. A record that changes
-// afterwards is told of by its event.
+// Facts are compared with the records, a chunk at a time, under the lock of the tenant: what differs is
+// counted anew, as an event would have it. A record that changes afterwards has an event.
 //
-// Counts are held against the facts in one view of both. Whoever writes a fact writes the
-// same difference to the counts, in one transaction. So what the counts lack of the sum of
-// the facts stays the same, however many events are handled meanwhile, and can be added
-// afterwards, in a transaction that reads nothing. Nobody may add it twice: a tenant has one
-// rebuild at a time, and the place of a rebuild moves with what is added.
+// Counts are compared with the facts in one view of both. Whoever writes a fact writes the same
+// difference to the counts, in one transaction. So what the counts lack of the sum of the facts stays
+// the same, however many events are handled meanwhile, and can be added afterwards, in a transaction
+// that reads nothing. It is never added twice: a tenant has one rebuild at a time, and the place of a
+// rebuild moves with what is added.
 
-// part is a part of a rebuild. do does some of it in a transaction, of somebody who holds
-// the tenant.
+// part is a part of a rebuild. do does some of it, under the lock of the tenant.
 type part struct {
 	name string
-	do   func(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error)
+	do   func(ctx context.Context, tx *sqldb.Tx, b *rebuild.Rebuild, limit int) (step, error)
 	sums *sums // of a part that is about counts
 }
 
@@ -53,61 +51,47 @@ func (s *Reporting) parts() []part {
 		all = append(all, part{name: "approvals", do: s.repairApprovals})
 	}
 	return append(all,
-		part{name: "opportunity counts", do: s.addMissing, sums: &sums{s.sumOpportunities, "cube IN ('" + stageCube +
+		part{name: "opportunity counts", do: addMissing, sums: &sums{opportunityFacts.sum, "cube IN ('" + stageCube +
 			"', '" + monthCube + "', '" + campaignCube + "')"}},
-		part{name: "lead counts", do: s.addMissing, sums: &sums{s.sumLeads, "cube = '" + leadCube + "'"}},
-		part{name: "member counts", do: s.addMissing, sums: &sums{s.sumMembers, "cube NOT IN ('" + stageCube + "', '" +
+		part{name: "lead counts", do: addMissing, sums: &sums{leadFacts.sum, "cube = '" + leadCube + "'"}},
+		part{name: "member counts", do: addMissing, sums: &sums{sumMembers, "cube NOT IN ('" + stageCube + "', '" +
 			monthCube + "', '" + campaignCube + "', '" + leadCube + "')"}},
 	)
 }
 
-// between is a condition over ids behind the place of a chunk ($2) and up to its last ($3);
-// "" has no end.
+// between is a condition over ids after the place of a chunk ($2) and up to its last ($3); "" has no
+// end.
 const between = " AND id > $2 AND ($3 = '' OR id <= $3)"
 
-// repairOpportunities counts those anew whose facts are not what their records say.
-func (s *Reporting) repairOpportunities(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error) {
-	return repairFacts(ctx, tx, s, b, limit, sort[opportunity]{
-		object: objOpportunity, query: "SELECT " + opportunityColumns +
-			", id FROM reporting_opportunity WHERE tenant_id = $1" + between, scan: scanOpportunity, of: opportunityOf,
-		refresh: func(ids []string) error {
-			named := make(map[string]wire.Stamp, len(ids))
-			for _, id := range ids {
-				named[id] = 0
-			}
-			return s.refreshOpportunities(ctx, tx, b.tenant, named)
-		},
+func (s *Reporting) repairOpportunities(
+	ctx context.Context, tx *sqldb.Tx, b *rebuild.Rebuild, limit int,
+) (step, error) {
+	return repairFacts(ctx, tx, s, b, limit, &opportunityFacts, func(ids []string) error {
+		named := make(map[string]wire.Stamp, len(ids))
+		for _, id := range ids {
+			named[id] = 0
+		}
+		return s.refreshOpportunities(ctx, tx, b.Tenant, named)
 	})
 }
 
-// repairLeads counts those anew whose facts are not what their records say.
-func (s *Reporting) repairLeads(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error) {
-	return repairFacts(ctx, tx, s, b, limit, sort[lead]{
-		object: objLead, query: "SELECT " + leadColumns + ", id FROM reporting_lead WHERE tenant_id = $1" + between,
-		scan: scanLead, of: leadOf,
-		refresh: func(ids []string) error {
-			for _, id := range ids {
-				if err := s.refreshLead(ctx, tx, b.tenant, id, 0); err != nil {
-					return err
-				}
+func (s *Reporting) repairLeads(ctx context.Context, tx *sqldb.Tx, b *rebuild.Rebuild, limit int) (step, error) {
+	return repairFacts(ctx, tx, s, b, limit, &leadFacts, func(ids []string) error {
+		for _, id := range ids {
+			if err := s.refreshLead(ctx, tx, b.Tenant, id, 0); err != nil {
+				return err
 			}
-			return nil
-		},
+		}
+		return nil
 	})
 }
 
-// sort is one sort of facts: those of the records of an object.
-type sort[T any] struct {
-	object, query string
-	scan          func(*sqldb.Row, ...any) (*T, error)
-	of            func(*model.Record) *T
-	refresh       func(ids []string) error
-}
-
-func repairFacts[T comparable](ctx context.Context, tx *sqldb.Tx, s *Reporting, b *Rebuild, limit int, of sort[T]) (
-	step, error,
-) {
-	records, err := s.cfg.Records.Walk(ctx, tx, b.tenant, of.object, b.place, limit)
+// repairFacts refreshes the facts of some records that are not what the records say.
+func repairFacts[T comparable](
+	ctx context.Context, tx *sqldb.Tx, s *Reporting, b *rebuild.Rebuild, limit int, of *factTable[T],
+	refresh func(ids []string) error,
+) (step, error) {
+	records, err := s.cfg.Records.Walk(ctx, tx, b.Tenant, of.object, b.At.Item, limit)
 	if err != nil {
 		return step{}, err
 	}
@@ -115,7 +99,7 @@ func repairFacts[T comparable](ctx context.Context, tx *sqldb.Tx, s *Reporting, 
 	if !got.over {
 		got.place = records[len(records)-1].ID
 	}
-	kept, err := factsIn(ctx, tx, of.query, of.scan, b.tenant, b.place, got.place)
+	kept, err := of.read(ctx, tx, between, b.Tenant, b.At.Item, got.place)
 	if err != nil {
 		return step{}, err
 	}
@@ -129,7 +113,7 @@ func repairFacts[T comparable](ctx context.Context, tx *sqldb.Tx, s *Reporting, 
 	}
 	wrong = append(wrong, slices.Sorted(maps.Keys(kept))...) // what is left is of records that are gone
 	for some := range slices.Chunk(wrong, limit) {
-		if err := of.refresh(some); err != nil {
+		if err := refresh(some); err != nil {
 			return step{}, err
 		}
 	}
@@ -137,9 +121,9 @@ func repairFacts[T comparable](ctx context.Context, tx *sqldb.Tx, s *Reporting, 
 }
 
 // repairMembers counts members of campaigns anew that are counted as something else.
-func (s *Reporting) repairMembers(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error) {
-	from := memberAt(b.place)
-	found, err := s.cfg.Records.Members(ctx, tx, b.tenant, model.CampaignMember{
+func (s *Reporting) repairMembers(ctx context.Context, tx *sqldb.Tx, b *rebuild.Rebuild, limit int) (step, error) {
+	from := memberAt(b.At.Item)
+	found, err := s.cfg.Records.Members(ctx, tx, b.Tenant, model.CampaignMember{
 		CampaignID: from[0],
 		MemberType: from[1], MemberID: from[2],
 	}, limit)
@@ -154,7 +138,7 @@ func (s *Reporting) repairMembers(ctx context.Context, tx *sqldb.Tx, b *Rebuild,
 	}
 	have, err := members(ctx, tx, "SELECT "+memberColumns+
 		` FROM reporting_member WHERE tenant_id = $1 AND (campaign_id, member_type, member_id) > ($2, $3, $4)
-		AND ($5 = '' OR (campaign_id, member_type, member_id) <= ($5, $6, $7))`, b.tenant, from[0], from[1], from[2],
+		AND ($5 = '' OR (campaign_id, member_type, member_id) <= ($5, $6, $7))`, b.Tenant, from[0], from[1], from[2],
 		to[0], to[1], to[2])
 	if err != nil {
 		return step{}, err
@@ -164,7 +148,7 @@ func (s *Reporting) repairMembers(ctx context.Context, tx *sqldb.Tx, b *Rebuild,
 		kept[m.at()] = m
 	}
 	for i := range found {
-		l, err := s.leadOfMember(ctx, tx, b.tenant, &found[i])
+		l, err := s.leadOfMember(ctx, tx, b.Tenant, &found[i])
 		if err != nil {
 			return step{}, err
 		}
@@ -175,7 +159,7 @@ func (s *Reporting) repairMembers(ctx context.Context, tx *sqldb.Tx, b *Rebuild,
 		}
 	}
 	for _, m := range slices.SortedFunc(maps.Values(kept), member.compare) {
-		if err := s.refreshMember(ctx, tx, b.tenant, m.campaign, m.kind, m.id); err != nil {
+		if err := s.refreshMember(ctx, tx, b.Tenant, m.campaign, m.kind, m.id); err != nil {
 			return step{}, err
 		}
 	}
@@ -189,8 +173,8 @@ func memberAt(place string) (at [3]string) {
 }
 
 // repairApprovals notes approvals as they are.
-func (s *Reporting) repairApprovals(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error) {
-	found, err := s.cfg.Approvals.Walk(ctx, tx, b.tenant, b.place, limit)
+func (s *Reporting) repairApprovals(ctx context.Context, tx *sqldb.Tx, b *rebuild.Rebuild, limit int) (step, error) {
+	found, err := s.cfg.Approvals.Walk(ctx, tx, b.Tenant, b.At.Item, limit)
 	if err != nil {
 		return step{}, err
 	}
@@ -198,7 +182,7 @@ func (s *Reporting) repairApprovals(ctx context.Context, tx *sqldb.Tx, b *Rebuil
 	if !got.over {
 		got.place = found[len(found)-1].ID
 	}
-	kept, err := approvalsIn(ctx, tx, between, b.tenant, b.place, got.place)
+	kept, err := approvalsIn(ctx, tx, between, b.Tenant, b.At.Item, got.place)
 	if err != nil {
 		return step{}, err
 	}
@@ -207,7 +191,7 @@ func (s *Reporting) repairApprovals(ctx context.Context, tx *sqldb.Tx, b *Rebuil
 		a := &found[i]
 		if has, ok := kept[a.ID]; !ok || has != *a {
 			stmts = append(stmts, sqldb.Stmt{Query: putApproval, Args: []any{
-				b.tenant, a.ID, a.Object, a.RecordID,
+				b.Tenant, a.ID, a.Object, a.RecordID,
 				a.SubmittedBy, a.SubmittedAt, a.Decision, a.DecidedAt,
 			}})
 		}
@@ -216,7 +200,7 @@ func (s *Reporting) repairApprovals(ctx context.Context, tx *sqldb.Tx, b *Rebuil
 	for _, id := range slices.Sorted(maps.Keys(kept)) {
 		stmts = append(stmts, sqldb.Stmt{
 			Query: "DELETE FROM reporting_approval WHERE tenant_id = $1 AND id = $2",
-			Args:  []any{b.tenant, id},
+			Args:  []any{b.Tenant, id},
 		})
 	}
 	if len(stmts) == 0 {
@@ -224,10 +208,6 @@ func (s *Reporting) repairApprovals(ctx context.Context, tx *sqldb.Tx, b *Rebuil
 	}
 	return got, tx.Batch(ctx, stmts...)
 }
-
-const putApproval = `INSERT INTO reporting_approval (tenant_id, id, object, record_id, submitted_by, submitted_at, decision, decided_at)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant_id, id) DO UPDATE SET object = excluded.object, record_id = excluded.record_id,
-		submitted_by = excluded.submitted_by, submitted_at = excluded.submitted_at, decision = excluded.decision, decided_at = excluded.decided_at`
 
 // sums is how some counts are worked out from facts, and which these are.
 type sums struct {
@@ -244,7 +224,7 @@ type gap struct {
 // compare finds what some counts lack, in one view of facts and counts.
 func (s *Reporting) compare(ctx context.Context, tenant string, of *sums) (*gap, error) {
 	var lack deltas
-	err := s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+	err := s.Read(ctx, "compare", func(ctx context.Context, tx *sqldb.Tx) error {
 		lack = deltas{}
 		if err := of.add(ctx, tx, tenant, lack); err != nil {
 			return err
@@ -263,57 +243,25 @@ func (s *Reporting) compare(ctx context.Context, tenant string, of *sums) (*gap,
 		return nil
 	})
 	maps.DeleteFunc(lack, func(_ key, t tally) bool { return t == tally{} })
-	return &gap{slices.SortedFunc(maps.Keys(lack), key.compare), lack}, fault.Wrap("reporting.compare", err)
+	return &gap{slices.SortedFunc(maps.Keys(lack), key.compare), lack}, err
 }
 
 // addMissing adds some of what counts lack.
-func (*Reporting) addMissing(ctx context.Context, tx *sqldb.Tx, b *Rebuild, limit int) (step, error) {
-	n := min(limit, len(b.different.keys))
-	some := deltas{}
-	for _, k := range b.different.keys[:n] {
-		some[k] = b.different.of[k]
+func addMissing(ctx context.Context, tx *sqldb.Tx, b *rebuild.Rebuild, limit int) (step, error) {
+	lack, some := gapOf(b), deltas{}
+	n := min(limit, len(lack.keys))
+	for _, k := range lack.keys[:n] {
+		some[k] = lack.of[k]
 	}
-	times, _ := strconv.Atoi(b.place)
-	got := step{place: strconv.Itoa(times + 1), over: n == len(b.different.keys), left: &gap{
-		b.different.keys[n:],
-		b.different.of,
-	}}
+	times, _ := strconv.Atoi(b.At.Item)
+	got := step{place: strconv.Itoa(times + 1), over: n == len(lack.keys), left: &gap{lack.keys[n:], lack.of}}
 	if n == 0 {
 		return got, nil
 	}
-	return got, tx.Batch(ctx, some.statements(tx, b.tenant)...)
+	return got, tx.Batch(ctx, some.statements(tx, b.Tenant)...)
 }
 
-func (*Reporting) sumOpportunities(ctx context.Context, tx *sqldb.Tx, tenant string, to deltas) error {
-	for row, err := range tx.Query(ctx, "SELECT "+opportunityColumns+" FROM reporting_opportunity WHERE tenant_id = $1",
-		tenant) {
-		if err != nil {
-			return err
-		}
-		o, err := scanOpportunity(row)
-		if err != nil {
-			return err
-		}
-		o.counted(to, 1)
-	}
-	return nil
-}
-
-func (*Reporting) sumLeads(ctx context.Context, tx *sqldb.Tx, tenant string, to deltas) error {
-	for row, err := range tx.Query(ctx, "SELECT "+leadColumns+" FROM reporting_lead WHERE tenant_id = $1", tenant) {
-		if err != nil {
-			return err
-		}
-		l, err := scanLead(row)
-		if err != nil {
-			return err
-		}
-		l.counted(to, 1)
-	}
-	return nil
-}
-
-func (*Reporting) sumMembers(ctx context.Context, tx *sqldb.Tx, tenant string, to deltas) error {
+func sumMembers(ctx context.Context, tx *sqldb.Tx, tenant string, to deltas) error {
 	all, err := members(ctx, tx, "SELECT "+memberColumns+" FROM reporting_member WHERE tenant_id = $1", tenant)
 	for i := range all {
 		all[i].counted(to, 1)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -50,8 +51,8 @@ type facts struct {
 }
 
 // Report makes a report by its name.
-func (s *Reporting) Report(ctx context.Context, c Caller, name string, q Query) (t Table, err error) {
-	err = s.read(ctx, "reporting."+name, &c, func(ctx context.Context, w *session) error {
+func (s *Reporting) Report(ctx context.Context, c kit.Caller, name string, q Query) (t Table, err error) {
+	err = s.read(ctx, name, c, func(ctx context.Context, w *session) error {
 		switch name {
 		case campaignsReport:
 			t, err = w.campaigns(ctx, &q)
@@ -67,6 +68,17 @@ func (s *Reporting) Report(ctx context.Context, c Caller, name string, q Query) 
 		return err
 	})
 	return t, err
+}
+
+// read runs fn for a caller in a transaction that cannot write.
+func (s *Reporting) read(ctx context.Context, op string, c kit.Caller, fn func(context.Context, *session) error) error {
+	return s.Read(ctx, op, func(ctx context.Context, tx *sqldb.Tx) error {
+		w, err := kit.Begin(ctx, tx, s.cfg.Models, c)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, &session{s, w})
+	})
 }
 
 // specs are the reports over counts by owner.
@@ -137,7 +149,7 @@ func (w *session) report(ctx context.Context, s *spec, q *Query) (t Table, err e
 		return t, err
 	}
 	measures := w.readable(&t, s.object, s.measures)
-	a := newAssembly(w.model, groups)
+	a := newAssembly(w.Model, groups)
 	err = w.cells(ctx, s, q, slices.ContainsFunc(groups, func(g group) bool { return g.name == ownerGroup.name }),
 		func(c *cell) {
 			a.add(c, func(r *row) { s.add(c, r) })
@@ -191,11 +203,11 @@ func (w *session) cells(ctx context.Context, s *spec, q *Query, byOwner bool, ea
 	if err != nil {
 		return err
 	}
-	remembered, err := w.fromMirror(ctx, a, each)
+	cached, err := w.fromCache(ctx, a, each)
 	if err != nil {
 		return err
 	}
-	return w.fromTables(ctx, a, !remembered, each)
+	return w.fromTables(ctx, a, !cached, each)
 }
 
 // fromTables gives what the owners have whose records the caller sees anyway, and, with
@@ -205,7 +217,7 @@ func (w *session) fromTables(ctx context.Context, a *asking, facts bool, each fu
 	if err != nil {
 		return err
 	}
-	for row, err := range w.tx.Query(ctx, query, args...) {
+	for row, err := range w.Tx.Query(ctx, query, args...) {
 		var c cell
 		if err == nil {
 			err = row.Scan(&c.owner, &c.k1, &c.k2, &c.k3, &c.n, &c.amount.hi, &c.amount.lo, &c.weighted.hi,
@@ -240,20 +252,20 @@ func (w *session) statement(ctx context.Context, a *asking, facts bool) (string,
 		" FROM (" + parts + ") x GROUP BY " + by + " HAVING sum(x.n) <> 0", b.Args(), err
 }
 
-// seen is what the caller sees. Of facts that are in mirrors the owners are looked at here,
+// seen is what the caller sees. Of facts that are in caches the owners are looked at here,
 // in the tables and in memory alike.
 func (w *session) seen(ctx context.Context, a *asking, b *sqldb.Binds) (model.Seen, error) {
-	if _, mirrored := cubeNumbers[a.cube]; mirrored {
-		return w.cfg.Visible.SeenShared(ctx, w.tx, w.tenant, a.object, w.user, b)
+	if _, cached := cubeNumbers[a.cube]; cached {
+		return w.cfg.Visible.SeenShared(ctx, w.Tx, w.Caller.Tenant, a.object, w.User, b)
 	}
-	return w.cfg.Visible.Seen(ctx, w.tx, w.tenant, a.object, w.user, b)
+	return w.cfg.Visible.Seen(ctx, w.Tx, w.Caller.Tenant, a.object, w.User, b)
 }
 
 // reached adds up owner by owner.
 func (w *session) reached(ctx context.Context, a *asking, facts bool, b *sqldb.Binds) (string, error) {
-	tenant := b.Add(w.tenant)
+	tenant := b.Add(w.Caller.Tenant)
 	if !facts {
-		seen, _, err := w.cfg.Visible.SeenOwners(ctx, w.tx, w.tenant, a.object, w.user, b)
+		seen, _, err := w.cfg.Visible.SeenOwners(ctx, w.Tx, w.Caller.Tenant, a.object, w.User, b)
 		return a.sums(tenant, "", ownersOf(&seen, a.q, a.byOwner, b), a.q, b), err
 	}
 	seen, err := w.seen(ctx, a, b)
@@ -262,20 +274,20 @@ func (w *session) reached(ctx context.Context, a *asking, facts bool, b *sqldb.B
 	}
 	parts := a.sums(tenant, "", ownersOf(&seen, a.q, a.byOwner, b), a.q, b)
 	if !seen.All && seen.Records != "" {
-		parts += " UNION ALL " + a.beside(tenant, &seen, "f.owner_id NOT IN ("+seen.Owners+")", a.q, b)
+		parts += " UNION ALL " + a.individual(tenant, &seen, "f.owner_id NOT IN ("+seen.Owners+")", a.q, b)
 	}
 	return parts, nil
 }
 
 // few are some owners.
 type few struct {
-	owners []string
-	beside bool // some of their records may be seen all the same
+	owners     []string
+	individual bool // some of their records may be seen all the same
 }
 
 // allBut takes the counts of everybody, which are few, and leaves out those of some owners.
 func (w *session) allBut(ctx context.Context, a *asking, facts bool, b *sqldb.Binds) (string, error) {
-	tenant := b.Add(w.tenant)
+	tenant := b.Add(w.Caller.Tenant)
 	parts := a.sums(tenant, "", "c.owner_id = ''", a.q, b)
 	if len(a.few.owners) == 0 {
 		return parts, nil
@@ -286,14 +298,14 @@ func (w *session) allBut(ctx context.Context, a *asking, facts bool, b *sqldb.Bi
 	}
 	in := "owner_id IN (" + strings.Join(places, ", ") + ")"
 	parts += " UNION ALL " + a.sums(tenant, "-", "c."+in, a.q, b)
-	if !facts || !a.few.beside {
+	if !facts || !a.few.individual {
 		return parts, nil
 	}
 	seen, err := w.seen(ctx, a, b)
 	if err != nil {
 		return "", err
 	}
-	return parts + " UNION ALL " + a.beside(tenant, &seen, "f."+in, a.q, b), nil
+	return parts + " UNION ALL " + a.individual(tenant, &seen, "f."+in, a.q, b), nil
 }
 
 // fewUnreached is up to how many owners are left out of the counts of everybody, in place
@@ -308,16 +320,16 @@ func (w *session) unreached(ctx context.Context, s *spec, q *Query, byOwner bool
 		return nil, nil
 	}
 	var b sqldb.Binds
-	seen, more, err := w.cfg.Visible.SeenOwners(ctx, w.tx, w.tenant, s.object, w.user, &b)
+	seen, more, err := w.cfg.Visible.SeenOwners(ctx, w.Tx, w.Caller.Tenant, s.object, w.User, &b)
 	if err != nil || seen.All {
 		return nil, err
 	}
-	query := "SELECT DISTINCT c.owner_id FROM reporting_count c WHERE c.tenant_id = " + b.Add(w.tenant) +
+	query := "SELECT DISTINCT c.owner_id FROM reporting_count c WHERE c.tenant_id = " + b.Add(w.Caller.Tenant) +
 		" AND c.cube = " + b.Add(s.roster()) +
 		" AND c.owner_id > '' AND c.owner_id NOT IN (" + seen.Owners + ") ORDER BY c.owner_id LIMIT " +
 		b.Add(w.cfg.fewUnreached+1)
-	all := &few{beside: more}
-	for row, err := range w.tx.Query(ctx, query, b.Args()...) {
+	all := &few{individual: more}
+	for row, err := range w.Tx.Query(ctx, query, b.Args()...) {
 		var owner string
 		if err == nil {
 			err = row.Scan(&owner)
@@ -330,7 +342,7 @@ func (w *session) unreached(ctx context.Context, s *spec, q *Query, byOwner bool
 	if len(all.owners) > w.cfg.fewUnreached {
 		return nil, nil
 	}
-	all.beside = all.beside && len(all.owners) > 0
+	all.individual = all.individual && len(all.owners) > 0
 	return all, nil
 }
 
@@ -345,8 +357,8 @@ func (s *spec) sums(tenant, sign, owners string, q *Query, b *sqldb.Binds) strin
 		s.conditions(q, "c.owner_id", [3]string{"c.k1", "c.k2", "c.k3"}, b)
 }
 
-// beside are the facts of the records that the caller sees one by one, of some owners.
-func (s *spec) beside(tenant string, seen *model.Seen, owners string, q *Query, b *sqldb.Binds) string {
+// individual are the facts of the records that the caller sees one by one, of some owners.
+func (s *spec) individual(tenant string, seen *model.Seen, owners string, q *Query, b *sqldb.Binds) string {
 	return s.facts.query(tenant, seen) + " AND " + owners + s.conditions(q, "f.owner_id", s.facts.keys, b)
 }
 

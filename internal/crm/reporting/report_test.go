@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"renga.dev/renga/internal/crm/crmtest"
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/wire"
@@ -13,16 +15,16 @@ import (
 // office is a tenant with two users: one may read everything of opportunities, the other
 // neither amounts nor categories. Both see all records.
 func office(r *rig) (t *tenant, boss, clerk string) {
-	t, boss, clerk = newTenant(r), num(users, 1), num(users, 2)
+	t, boss, clerk = newTenant(r), crmtest.ID(users, 1), crmtest.ID(users, 2)
 	read := map[string]model.ObjectPermission{"Opportunity": {Read: true}}
 	full := model.PermissionSet{
-		ID: num(sets, 1), Name: "full", ViewAll: true, Objects: read,
+		ID: crmtest.ID(sets, 1), Name: "full", ViewAll: true, Objects: read,
 		Fields: map[string]model.FieldPermission{
 			"Opportunity.Amount": {Read: true}, "Opportunity.ForecastCategoryName": {Read: true},
 		},
 	}
 	some := model.PermissionSet{
-		ID: num(sets, 2), Name: "some", ViewAll: true, Objects: read,
+		ID: crmtest.ID(sets, 2), Name: "some", ViewAll: true, Objects: read,
 		Fields: map[string]model.FieldPermission{},
 	}
 	t.define(
@@ -60,7 +62,7 @@ func TestWhatACallerMayNotReadIsNotToldInSums(t *testing.T) {
 			" Boss 1 100.25 90.23]\n["+clerk+" Clerk 1 50 5]\n[  2 150.25 95.23]\n"; got != want {
 			t.Errorf("the boss sees\n%swant\n%s", got, want)
 		}
-		seen, err := o.Report(t.Context(), Caller{o.id, clerk}, "pipeline", Query{})
+		seen, err := o.Report(t.Context(), kit.Caller{Tenant: o.id, Subject: clerk}, "pipeline", Query{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +73,7 @@ func TestWhatACallerMayNotReadIsNotToldInSums(t *testing.T) {
 			seen.Omitted); diff != "" {
 			t.Errorf("left out (-want +got):\n%s", diff)
 		}
-		_, err = o.Report(t.Context(), Caller{o.id, clerk}, "forecast", Query{})
+		_, err = o.Report(t.Context(), kit.Caller{Tenant: o.id, Subject: clerk}, "forecast", Query{})
 		if e, ok := fault.As(err); !ok || e.Kind != fault.Forbidden ||
 			cmp.Diff(e.Details, map[string]string{"field": "ForecastCategoryName"}) != "" {
 			t.Errorf("forecast: %v, want it to be refused for a field", err)
@@ -96,12 +98,13 @@ func TestWhatAReportDoesNotKnowIsRefused(t *testing.T) {
 			{"campaigns", Query{To: "2026-01"}, fault.Invalid},
 			{"nothing", Query{}, fault.NotFound},
 		} {
-			if _, err := o.Report(t.Context(), Caller{o.id, boss}, ask.name, ask.q); fault.KindOf(err) != ask.want {
+			_, err := o.Report(t.Context(), kit.Caller{Tenant: o.id, Subject: boss}, ask.name, ask.q)
+			if fault.KindOf(err) != ask.want {
 				t.Errorf("%s %+v: %v, want %v", ask.name, ask.q, err, ask.want)
 			}
 		}
-		if _, err := o.Report(t.Context(), Caller{o.id, num(users, 9)}, "pipeline", Query{}); fault.KindOf(
-			err) != fault.Forbidden {
+		nobody := kit.Caller{Tenant: o.id, Subject: crmtest.ID(users, 9)}
+		if _, err := o.Report(t.Context(), nobody, "pipeline", Query{}); fault.KindOf(err) != fault.Forbidden {
 			t.Errorf("nobody: %v, want it to be refused", err)
 		}
 	})
@@ -122,7 +125,7 @@ func TestARecountFindsWhatIsWrong(t *testing.T) {
 		if found, err := o.Recount(t.Context(), o.id); err != nil || len(found) != 2+8 {
 			t.Errorf("before events are handled: %q, %v", found, err)
 		}
-		a := &submission{id: num(rules, 9), object: "Opportunity", record: id, by: boss, at: 5}
+		a := &submission{id: crmtest.ID(rules, 9), object: "Opportunity", record: id, by: boss, at: 5}
 		o.submit(a)
 		o.publish("Submission", a.id, wire.ApprovalSubmitted{
 			ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: id},
@@ -157,7 +160,7 @@ func TestARecountFindsWhatIsWrong(t *testing.T) {
 			// one is missing, another is too many
 			{"UPDATE approval_instance SET id = record_id WHERE tenant_id = $1", []any{o.id}, 5 + 8},
 		} {
-			o.exec(damage.query, damage.args...)
+			o.Exec(damage.query, damage.args...)
 			if found, err := o.Recount(t.Context(), o.id); err != nil || len(found) != damage.want {
 				t.Errorf("after %s: %q, %v, want %d differences", damage.query, found, err, damage.want)
 			}

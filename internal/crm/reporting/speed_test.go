@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/crm/crmtest"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
@@ -39,10 +40,10 @@ func gauge(t *testing.T, r *rig) {
 	p := newTenant(r)
 	p.fill()
 	for _, who := range []struct{ name, user string }{
-		{"rep", num(users, 1000)},
-		{"manager", num(users, 60)},
-		{"director", num(users, 6)},
-		{"top", num(users, 1)},
+		{"rep", crmtest.ID(users, 1000)},
+		{"manager", crmtest.ID(users, 60)},
+		{"director", crmtest.ID(users, 6)},
+		{"top", crmtest.ID(users, 1)},
 		{"sees all", ""},
 	} {
 		for name, q := range map[string]Query{"pipeline": {}, "forecast": {From: "2026-01", To: "2026-03"}} {
@@ -54,7 +55,7 @@ func gauge(t *testing.T, r *rig) {
 		"DELETE FROM reporting_count WHERE tenant_id = $1",
 		"DELETE FROM reporting_opportunity WHERE tenant_id = $1",
 	} {
-		p.exec(damage, p.id)
+		p.Exec(damage, p.id)
 		began := time.Now()
 		if _, _, err := p.Rebuild(t.Context(), p.id, nil); err != nil {
 			t.Fatal(err)
@@ -85,11 +86,11 @@ func (t *tenant) time(what string, n int, do func()) {
 func (t *tenant) oneEvent() {
 	t.Helper()
 	t.seen++
-	id := num(5, int(t.seen)+100)
-	t.exec("UPDATE records_record SET fields = $3, version = 2 WHERE tenant_id = $1 AND object = 'Opportunity' AND "+
+	id := crmtest.ID(5, int(t.seen)+100)
+	t.Exec("UPDATE records_record SET fields = $3, version = 2 WHERE tenant_id = $1 AND object = 'Opportunity' AND "+
 		"id = $2", t.id, id,
 		`{"Name":"o","StageName":"Negotiation","CloseDate":"2026-05-05","Amount":5}`)
-	t.change(func(ctx context.Context, tx *sqldb.Tx) error {
+	t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 		return t.refresh(ctx, tx, t.id, objOpportunity, id, wire.Stamp(2))
 	})
 }
@@ -101,32 +102,34 @@ func (t *tenant) fill() {
 	began := time.Now()
 	var define []model.Definition
 	for n := 1; n <= 111; n++ {
-		role := model.Role{ID: num(roles, n), Name: "r"}
+		role := model.Role{ID: crmtest.ID(roles, n), Name: "r"}
 		if n > 1 {
-			role.ParentRoleID = num(roles, (n+8)/10)
+			role.ParentRoleID = crmtest.ID(roles, (n+8)/10)
 		}
 		define = append(define, model.Definition{Kind: model.KindRole, ID: role.ID, Value: role})
 	}
-	set := model.PermissionSet{ID: num(sets, 1), Name: "reads", Objects: map[string]model.ObjectPermission{
+	set := model.PermissionSet{ID: crmtest.ID(sets, 1), Name: "reads", Objects: map[string]model.ObjectPermission{
 		"Opportunity": {Read: true},
 	}, Fields: map[string]model.FieldPermission{}}
 	define = append(define, model.Definition{Kind: model.KindPermissionSet, ID: set.ID, Value: set})
 	for n := 1; n <= manyUsers; n++ {
 		u := model.User{
-			ID: num(users, n), Name: "u", RoleID: num(roles, min(n, 12+n%100)), IsActive: true,
+			ID: crmtest.ID(users, n), Name: "u", RoleID: crmtest.ID(roles, min(n, 12+n%100)), IsActive: true,
 			PermissionSetIDs: []string{set.ID},
 		}
 		define = append(define, model.Definition{Kind: model.KindUser, ID: u.ID, Value: u})
 	}
 	t.define(define...)
-	t.series(20_000, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
+	t.series(20_000, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id,
+		opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
 		SELECT $1, 'Account', `+t.made(6, "i")+`, `+t.made(users, "1 + i * 7 % 1000")+
 		`, 'a', '', '', '{"Name":"a"}', 1, 1, '', 1, '', 0`)
 	month := t.lpad("1 + i % 12", 2)
 	stage := "CASE i % 5 WHEN 0 THEN 'Prospecting' WHEN 1 THEN 'Qualification' WHEN 2 THEN 'Negotiation' WHEN 3 THEN " +
 		"'Closed Won' ELSE 'Closed Lost' END"
 	closed := "CASE i % 5 WHEN 3 THEN 'true,\"IsWon\":true' WHEN 4 THEN 'true' ELSE 'false' END"
-	t.series(manyRecords, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
+	t.series(manyRecords, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id,
+		opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
 		SELECT $1, 'Opportunity', `+t.made(5, "i")+`, `+t.made(users, "1 + i * 13 % 1000")+`, 'o', `+
 		t.made(6, "1 + i % 20000")+`, '', '{"Name":"o","Amount":1000.25,"StageName":"' || `+stage+
 		` || '","CloseDate":"2026-' || `+month+
@@ -145,7 +148,7 @@ func (t *tenant) rebuild() {
 	t.Helper()
 	for after := ""; ; {
 		var last string
-		t.change(func(ctx context.Context, tx *sqldb.Tx) error {
+		t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 			some, err := t.cfg.Records.Walk(ctx, tx, t.id, objOpportunity, after, walkSize)
 			last = ""
 			for i := range some {
@@ -163,27 +166,28 @@ func (t *tenant) rebuild() {
 	}
 	for _, object := range []string{"Opportunity", "Account"} { // the first event of an object makes its model
 		body, err := wire.NewPayload(wire.RecordCreated{
-			ObjectName: object, RecordID: num(5, 1), OwnerID: num(users, 1),
+			ObjectName: object, RecordID: crmtest.ID(5, 1), OwnerID: crmtest.ID(users, 1),
 			ChangedFields: []string{}, RecordVersion: 1,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.give(wire.Event{Type: "RecordCreated", Tenant: t.id, CorrelationID: "test", Key: wire.RecordKey(object, t.id,
-			num(5, 1)), Version: 1, Payload: body})
+			crmtest.ID(5, 1)), Version: 1, Payload: body})
 	}
-	t.exec(`INSERT INTO sharing_share (tenant_id, model, record_id, grantee, cause, cause_id, level, owner_id)
+	t.Exec(`INSERT INTO sharing_share (tenant_id, model, record_id, grantee, cause, cause_id, level, owner_id)
 		SELECT t.tenant_id, m.num, t.record_id, 'user:' || t.user_id, 'team', '', 1, r.owner_id
 		FROM records_team t JOIN sharing_model m ON m.tenant_id = t.tenant_id AND m.object = t.object
 			JOIN records_record r ON r.tenant_id = t.tenant_id AND r.object = t.object AND r.id = t.record_id
-		WHERE t.tenant_id = $1 AND NOT EXISTS (SELECT 1 FROM sharing_share s WHERE s.tenant_id = t.tenant_id AND s.model = m.num AND s.record_id = t.record_id)`, t.id)
-	if t.db.Dialect() == sqldb.Postgres {
-		t.exec("ANALYZE")
+		WHERE t.tenant_id = $1 AND NOT EXISTS (SELECT 1 FROM sharing_share s
+			WHERE s.tenant_id = t.tenant_id AND s.model = m.num AND s.record_id = t.record_id)`, t.id)
+	if t.Reporting.DB.Dialect() == sqldb.Postgres {
+		t.Exec("ANALYZE")
 	}
 }
 
 func (t *tenant) lpad(number string, width int) string {
-	if t.db.Dialect() == sqldb.SQLite {
+	if t.Reporting.DB.Dialect() == sqldb.SQLite {
 		return fmt.Sprintf("printf('%%0%dd', %s)", width, number)
 	}
 	return fmt.Sprintf("lpad(CAST(%s AS text), %d, '0')", number, width)
@@ -199,7 +203,7 @@ func (t *tenant) series(n int, insert string) {
 	t.Helper()
 	const step = 20_000
 	for from := 1; from <= n; from += step {
-		t.exec(fmt.Sprintf("%s FROM (WITH RECURSIVE n(i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) "+
+		t.Exec(fmt.Sprintf("%s FROM (WITH RECURSIVE n(i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) "+
 			"SELECT i FROM n) AS series", insert, from, min(from+step-1, n)), t.id)
 	}
 }

@@ -13,14 +13,14 @@ import (
 )
 
 // maxChanges is how many of the last changes of a tenant's opportunities are kept. Who
-// remembers an older edition reads everything anew.
+// remembers an older version reads everything anew.
 const maxChanges = 1000
 
-// edition is what is counted of a tenant's opportunities behind one change. The stamp is of
+// version is what is counted of a tenant's opportunities behind one change. The stamp is of
 // one change only, also when a database goes back to a backup, or to a replica that has not
-// got everything, and gives the same numbers again. The zero edition is that before any
+// got everything, and gives the same numbers again. The zero version is that before any
 // change.
-type edition struct {
+type dataVersion struct {
 	num   int64
 	stamp string
 }
@@ -44,8 +44,8 @@ func changed(tenant string, ids []string) ([]sqldb.Stmt, error) {
 	}, err
 }
 
-// editionIn is the edition that a transaction sees.
-func editionIn(ctx context.Context, tx *sqldb.Tx, tenant string) (now edition, err error) {
+// versionIn is the version that a transaction sees.
+func versionIn(ctx context.Context, tx *sqldb.Tx, tenant string) (now dataVersion, err error) {
 	err = tx.Row(ctx, lastChange, tenant).Scan(&now.num, &now.stamp)
 	if errors.Is(err, sqldb.ErrNoRow) {
 		err = nil
@@ -53,30 +53,30 @@ func editionIn(ctx context.Context, tx *sqldb.Tx, tenant string) (now edition, e
 	return now, err
 }
 
-// changes are the facts that are others than in an edition, as they are in the one that a
+// changes are the facts that are others than in a version, as they are in the one that a
 // transaction sees; nil is one that is gone.
 type changes struct {
-	now   edition
+	now   dataVersion
 	facts map[string]*opportunity
 }
 
 // Why changes cannot be told.
 var (
-	errLost = errors.New("reporting: an edition is not, or no more, among the changes")
+	errLost = errors.New("reporting: a version is not, or no more, among the changes")
 	errMany = errors.New("reporting: more has changed than is wanted")
 )
 
-// changesSince are the changes since an edition, of at most so many opportunities.
-func changesSince(ctx context.Context, tx *sqldb.Tx, tenant string, since, now edition, most int) (changes, error) {
+// changesSince are the changes since a version, of at most so many opportunities.
+func changesSince(ctx context.Context, tx *sqldb.Tx, tenant string, since, now dataVersion, most int) (changes, error) {
 	switch {
 	case since == now:
 		return changes{now: now}, nil
 	case since.num >= now.num:
 		return changes{}, errLost
 	}
-	ids, next := map[string]bool{}, max(since.num, 1) // there is no row of the edition before any change
+	ids, next := map[string]bool{}, max(since.num, 1) // there is no row of the version before any change
 	for row, err := range tx.Query(ctx, changesFrom, tenant, next) {
-		var c edition
+		var c dataVersion
 		var list string
 		var some []string
 		if err == nil {
@@ -108,7 +108,7 @@ func changesSince(ctx context.Context, tx *sqldb.Tx, tenant string, since, now e
 }
 
 // latest are the facts of some opportunities as a transaction sees them.
-func latest(ctx context.Context, tx *sqldb.Tx, tenant string, now edition, ids []string) (changes, error) {
+func latest(ctx context.Context, tx *sqldb.Tx, tenant string, now dataVersion, ids []string) (changes, error) {
 	got := changes{now, make(map[string]*opportunity, len(ids))}
 	for some := range slices.Chunk(ids, walkSize) {
 		found, err := opportunities(ctx, tx, tenant, some)

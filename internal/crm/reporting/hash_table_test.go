@@ -8,10 +8,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAShelfIsAMap does to a shelf and to a map the same.
-func TestAShelfIsAMap(t *testing.T) {
+// TestAHashTableIsAMap does to a hash table and to a map the same.
+func TestAHashTableIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, want := newShelf(), map[recordKey]packed{}
+		s, want := newHashTable(), map[recordKey]packed{}
 		many := rapid.SampledFrom([]int{3, 60, 2000}).Draw(t, "keys")
 		key := func(n int) recordKey { return keyOf(fmt.Sprintf("00000000-0000-7000-8001-%012d", n)) }
 		for i := range rapid.IntRange(1, 4*many).Draw(t, "steps") {

@@ -2,11 +2,11 @@ package reporting
 
 import "hash/maphash"
 
-// shelf has facts by the ids of their records. A map would do, but a report looks up
+// hashTable has facts by the ids of their records. A map would do, but a report looks up
 // thousands of facts that are anywhere in memory, and waits for memory most of its time: a
 // lookup here is one word and the fact, and those of a handful (see find) are fetched
 // together.
-type shelf struct {
+type hashTable struct {
 	seed  maphash.Seed
 	slots []uint64 // where facts are: their hashes' upper half, and their place + 1; 0: free
 	used  int      // slots that are not free, those of facts that are gone among them
@@ -29,16 +29,18 @@ const (
 	goneSlot  = placeBits // a fact was here, and others may be behind it
 )
 
-func newShelf() *shelf { return &shelf{seed: maphash.MakeSeed(), slots: make([]uint64, 64)} }
+func newHashTable() *hashTable {
+	return &hashTable{seed: maphash.MakeSeed(), slots: make([]uint64, 64)}
+}
 
-func (s *shelf) hash(key *recordKey) uint64 { return maphash.Bytes(s.seed, key[:]) }
+func (s *hashTable) hash(key *recordKey) uint64 { return maphash.Bytes(s.seed, key[:]) }
 
 // len is how many facts there are.
-func (s *shelf) len() int { return len(s.facts) - len(s.free) }
+func (s *hashTable) len() int { return len(s.facts) - len(s.free) }
 
 // slot is where the fact of a record is noted, and its place; place is -1 when it is not
 // there, and the slot the first that is free for it.
-func (s *shelf) slot(key *recordKey, hash uint64) (at, place int) {
+func (s *hashTable) slot(key *recordKey, hash uint64) (at, place int) {
 	mask := len(s.slots) - 1
 	room := -1
 	for at = int(hash) & mask; ; at = (at + 1) & mask {
@@ -59,7 +61,7 @@ func (s *shelf) slot(key *recordKey, hash uint64) (at, place int) {
 }
 
 // put puts a fact in the place of what was counted of a record, and gives that; nil is none.
-func (s *shelf) put(key recordKey, p *packed) (was *packed) {
+func (s *hashTable) put(key recordKey, p *packed) (was *packed) {
 	hash := s.hash(&key)
 	at, place := s.slot(&key, hash)
 	if place >= 0 {
@@ -94,7 +96,7 @@ func (s *shelf) put(key recordKey, p *packed) (was *packed) {
 }
 
 // spread notes the facts anew, in slots of which at least three of four are free.
-func (s *shelf) spread() {
+func (s *hashTable) spread() {
 	size := 64
 	for size < 4*s.len() {
 		size *= 2
@@ -120,7 +122,7 @@ func (s *shelf) spread() {
 
 // find gives the places of the facts of up to a handful of records, -1 where there is none.
 // It does one step for all of them before the next, so that memory is asked for all at once.
-func (s *shelf) find(keys []recordKey, places []int) {
+func (s *hashTable) find(keys []recordKey, places []int) {
 	var hashes, slots [handful]uint64
 	mask := uint64(len(s.slots) - 1)
 	for i := range keys {

@@ -7,18 +7,18 @@ import (
 	"sync/atomic"
 )
 
-// mirror is what is counted of a tenant's opportunities, in memory, in one edition, with what
-// it was in some editions before. A report is of the edition that its transaction sees, so it
+// cache is what is counted of a tenant's opportunities, in memory, in one version, with what
+// it was in some versions before. A report is of the version that its transaction sees, so it
 // takes the latest of these that is not newer, and what has changed from there on. So a
-// mirror needs no lock against who writes facts, in this process or in others. It is small,
+// cache needs no lock against who writes facts, in this process or in others. It is small,
 // 60 to 100 bytes for each fact, and its facts have nothing for the collector of memory to follow.
-type mirror struct {
+type cache struct {
 	mu  sync.RWMutex
-	now edition
-	*shelf
+	now dataVersion
+	*hashTable
 	owners words[string]
 	keys   [3]words[[3]string] // of the cubes, see cubeNumbers
-	past   []move              // the way to the present edition, the oldest first
+	past   []move              // the way to the present version, the oldest first
 	olds   int                 // facts in past
 	most   int                 // of olds
 	values atomic.Int64        // how many it has
@@ -31,9 +31,9 @@ type packed struct {
 	amount, weighted int64
 }
 
-// move is what led from an edition to the next one that was remembered.
+// move is what led from a version to the next one that was cached.
 type move struct {
-	from edition
+	from dataVersion
 	was  []former
 }
 
@@ -95,12 +95,12 @@ var digits = func() (values [256]byte) {
 	return values
 }()
 
-func newMirror(now edition, most int) *mirror {
-	return &mirror{now: now, shelf: newShelf(), most: most}
+func newCache(now dataVersion, most int) *cache {
+	return &cache{now: now, hashTable: newHashTable(), most: most}
 }
 
 // size is how many values it has.
-func (m *mirror) size() int {
+func (m *cache) size() int {
 	if m == nil {
 		return 0
 	}
@@ -108,7 +108,7 @@ func (m *mirror) size() int {
 }
 
 // count counts the values anew.
-func (m *mirror) count() {
+func (m *cache) count() {
 	n := len(m.facts) + len(m.owners.all) + m.olds
 	for i := range m.keys {
 		n += len(m.keys[i].all)
@@ -116,7 +116,7 @@ func (m *mirror) count() {
 	m.values.Store(int64(n))
 }
 
-func (m *mirror) pack(o *opportunity) packed {
+func (m *cache) pack(o *opportunity) packed {
 	return packed{
 		m.owners.number(o.owner),
 		[3]uint32{
@@ -130,7 +130,7 @@ func (m *mirror) pack(o *opportunity) packed {
 
 // set puts a fact in the place of what was counted of an opportunity, and gives that; nil
 // is none.
-func (m *mirror) set(key recordKey, o *opportunity) (was *packed) {
+func (m *cache) set(key recordKey, o *opportunity) (was *packed) {
 	if o == nil {
 		return m.put(key, nil)
 	}
@@ -138,9 +138,9 @@ func (m *mirror) set(key recordKey, o *opportunity) (was *packed) {
 	return m.put(key, &p)
 }
 
-// base is the latest edition that is remembered and not newer than a number; ok says that
+// base is the latest version that is cached and not newer than a number; ok says that
 // there is one.
-func (m *mirror) base(num int64) (s edition, ok bool) {
+func (m *cache) base(num int64) (s dataVersion, ok bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if m.now.num <= num {
@@ -151,11 +151,11 @@ func (m *mirror) base(num int64) (s edition, ok bool) {
 			return m.past[i].from, true
 		}
 	}
-	return edition{}, false
+	return dataVersion{}, false
 }
 
-// learn takes the changes since an edition, unless it has heard newer ones.
-func (m *mirror) learn(since edition, n changes) {
+// apply adds the changes since a version, unless it has newer ones.
+func (m *cache) apply(since dataVersion, n changes) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.now == since {
@@ -163,7 +163,7 @@ func (m *mirror) learn(since edition, n changes) {
 	}
 }
 
-func (m *mirror) advance(n changes) {
+func (m *cache) advance(n changes) {
 	if n.now == m.now {
 		return
 	}
@@ -181,12 +181,12 @@ func (m *mirror) advance(n changes) {
 	m.count()
 }
 
-// view is what an edition has instead of what is in memory; nil: there is no such fact.
+// view is what a version has instead of what is in memory; nil: there is no such fact.
 type view map[recordKey]*packed
 
-// back is what is different in an edition before the present one; ok says that it is
-// remembered.
-func (m *mirror) back(to edition) (v view, ok bool) {
+// back is what is different in a version before the present one; ok says that it is
+// cached.
+func (m *cache) back(to dataVersion) (v view, ok bool) {
 	if m.now == to {
 		return nil, true
 	}
@@ -211,11 +211,11 @@ type wanted struct {
 }
 
 // sum adds up the facts of some records, whose ids are separated by commas, each once, in the
-// edition behind changes since another one. ok says that this other one is remembered still.
-// When that is the present one, the changes are remembered, too.
-func (m *mirror) sum(ids string, since edition, n changes, of *wanted, each func(*cell)) (ok bool) {
+// version behind changes since another one. ok says that this other one is cached still.
+// When that is the present one, the changes are cached, too.
+func (m *cache) sum(ids string, since dataVersion, n changes, of *wanted, each func(*cell)) (ok bool) {
 	if n.now != since {
-		m.learn(since, n)
+		m.apply(since, n)
 	}
 	m.mu.RLock()
 	if v, ok := m.back(n.now); ok {
@@ -242,9 +242,9 @@ func (m *mirror) sum(ids string, since edition, n changes, of *wanted, each func
 }
 
 // add adds up the facts of some records, as they are in a view.
-func (m *mirror) add(ids string, v view, of *wanted, each func(*cell)) {
+func (m *cache) add(ids string, v view, of *wanted, each func(*cell)) {
 	a := &adding{
-		mirror: m, of: of, owners: make([]answer, len(m.owners.all)), keys: make([]answer, len(m.keys[of.cube].all)),
+		cache: m, of: of, owners: make([]answer, len(m.owners.all)), keys: make([]answer, len(m.keys[of.cube].all)),
 		tallies: map[[2]uint32]*tally{},
 	}
 	a.all(ids, v)
@@ -253,7 +253,7 @@ func (m *mirror) add(ids string, v view, of *wanted, each func(*cell)) {
 
 // adding is a sum that is being made.
 type adding struct {
-	*mirror
+	*cache
 	of      *wanted
 	owners  []answer // by number
 	keys    []answer
@@ -318,7 +318,7 @@ func (a *adding) all(ids string, v view) {
 
 func (a *adding) add(f *packed) {
 	at := [2]uint32{0, f.keys[a.of.cube]}
-	if !ask(a.owners, f.owner, a.mirror.owners.all, a.of.owner) || !ask(a.keys, at[1], a.mirror.keys[a.of.cube].all,
+	if !ask(a.owners, f.owner, a.cache.owners.all, a.of.owner) || !ask(a.keys, at[1], a.cache.keys[a.of.cube].all,
 		a.of.key) {
 		return
 	}
@@ -339,10 +339,10 @@ func (a *adding) add(f *packed) {
 // tell tells what was added up.
 func (a *adding) tell(each func(*cell)) {
 	for at, t := range a.tallies {
-		k := a.mirror.keys[a.of.cube].all[at[1]]
+		k := a.cache.keys[a.of.cube].all[at[1]]
 		c := cell{k1: k[0], k2: k[1], k3: k[2], tally: *t}
 		if a.of.byOwner {
-			c.owner = a.mirror.owners.all[at[0]]
+			c.owner = a.cache.owners.all[at[0]]
 		}
 		each(&c)
 	}
