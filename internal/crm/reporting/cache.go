@@ -7,18 +7,17 @@ import (
 	"sync/atomic"
 )
 
-// cache is what is counted of a tenant's opportunities, in memory, in one version, with what
-// it was in some versions before. A report is of the version that its transaction sees, so it
-// takes the latest of these that is not newer, and what has changed from there on. So a
-// cache needs no lock against who writes facts, in this process or in others. It is small,
-// 60 to 100 bytes for each fact, and its facts have nothing for the collector of memory to follow.
+// cache has the facts of a tenant's opportunities in one version, and what they were in some versions
+// before. A report takes the latest of these that is not newer than its transaction, and reads what
+// has changed since. So a cache needs no lock against writers of facts, in any process. A fact takes
+// 60 to 100 bytes without pointers.
 type cache struct {
 	mu  sync.RWMutex
 	now dataVersion
 	*hashTable
 	owners words[string]
 	keys   [3]words[[3]string] // of the cubes, see cubeNumbers
-	past   []move              // the way to the present version, the oldest first
+	past   []move              // the moves to the present version, the oldest first
 	olds   int                 // facts in past
 	most   int                 // of olds
 	values atomic.Int64        // how many it has
@@ -31,7 +30,7 @@ type packed struct {
 	amount, weighted int64
 }
 
-// move is what led from a version to the next one that was cached.
+// move is the difference between a version and the next one that was cached.
 type move struct {
 	from dataVersion
 	was  []former
@@ -46,7 +45,7 @@ type former struct {
 // The cubes of opportunities, as places in packed.keys.
 var cubeNumbers = map[string]int{stageCube: 0, monthCube: 1, campaignCube: 2}
 
-// words are values that have numbers.
+// words numbers values.
 type words[T comparable] struct {
 	numbers map[T]uint32
 	all     []T
@@ -99,7 +98,7 @@ func newCache(now dataVersion, most int) *cache {
 	return &cache{now: now, hashTable: newHashTable(), most: most}
 }
 
-// size is how many values it has.
+// size is how many values a cache has.
 func (m *cache) size() int {
 	if m == nil {
 		return 0
@@ -128,8 +127,7 @@ func (m *cache) pack(o *opportunity) packed {
 	}
 }
 
-// set puts a fact in the place of what was counted of an opportunity, and gives that; nil
-// is none.
+// set replaces the fact of an opportunity and gives the former one; nil is none.
 func (m *cache) set(key recordKey, o *opportunity) (was *packed) {
 	if o == nil {
 		return m.put(key, nil)
@@ -138,8 +136,7 @@ func (m *cache) set(key recordKey, o *opportunity) (was *packed) {
 	return m.put(key, &p)
 }
 
-// base is the latest version that is cached and not newer than a number; ok says that
-// there is one.
+// base is the latest cached version that is not newer than a number.
 func (m *cache) base(num int64) (s dataVersion, ok bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -210,9 +207,9 @@ type wanted struct {
 	byOwner bool
 }
 
-// sum adds up the facts of some records, whose ids are separated by commas, each once, in the
-// version behind changes since another one. ok says that this other one is cached still.
-// When that is the present one, the changes are cached, too.
+// sum adds up the facts of some records, whose ids are separated by commas, each once, in the version
+// after some changes since another one. ok says that the other one is still cached. When it is the
+// present one, the changes are added to the cache.
 func (m *cache) sum(ids string, since dataVersion, n changes, of *wanted, each func(*cell)) (ok bool) {
 	if n.now != since {
 		m.apply(since, n)
@@ -248,10 +245,10 @@ func (m *cache) add(ids string, v view, of *wanted, each func(*cell)) {
 		tallies: map[[2]uint32]*tally{},
 	}
 	a.all(ids, v)
-	a.tell(each)
+	a.cells(each)
 }
 
-// adding is a sum that is being made.
+// adding is a sum in progress.
 type adding struct {
 	*cache
 	of      *wanted
@@ -262,7 +259,7 @@ type adding struct {
 	lastAt  [2]uint32
 }
 
-// answer is whether a value is wanted, once that was asked.
+// answer is whether a value is wanted.
 type answer uint8
 
 const (
@@ -336,8 +333,8 @@ func (a *adding) add(f *packed) {
 	t.n, t.amount, t.weighted = t.n+1, t.amount.plus(amount), t.weighted.plus(weighted)
 }
 
-// tell tells what was added up.
-func (a *adding) tell(each func(*cell)) {
+// cells gives what was added up.
+func (a *adding) cells(each func(*cell)) {
 	for at, t := range a.tallies {
 		k := a.cache.keys[a.of.cube].all[at[1]]
 		c := cell{k1: k[0], k2: k[1], k3: k[2], tally: *t}

@@ -2,10 +2,9 @@ package reporting
 
 import "hash/maphash"
 
-// hashTable has facts by the ids of their records. A map would do, but a report looks up
-// thousands of facts that are anywhere in memory, and waits for memory most of its time: a
-// lookup here is one word and the fact, and those of a handful (see find) are fetched
-// together.
+// hashTable has facts by the ids of their records. It is faster than a map: a report looks up thousands
+// of facts anywhere in memory and mostly waits for memory. A lookup here reads one word and the fact,
+// and a handful of lookups (see find) wait together.
 type hashTable struct {
 	seed  maphash.Seed
 	slots []uint64 // where facts are: their hashes' upper half, and their place + 1; 0: free

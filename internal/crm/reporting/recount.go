@@ -58,18 +58,21 @@ func recountFacts[T comparable](ctx context.Context, c *recount, t *factTable[T]
 	if err != nil {
 		return err
 	}
-	err = c.walk(ctx, t.object, func(r *model.Record) {
+	err = walk(func(after model.Record) ([]model.Record, error) {
+		return c.cfg.Records.Walk(ctx, c.tx, c.tenant, t.object, after.ID, walkSize)
+	}, func(r *model.Record) error {
 		want := t.of(r)
 		t.counted(want, c.counts, 1)
 		got := kept[r.ID]
 		if delete(kept, r.ID); got == nil {
 			c.say("%s %s is not counted", t.object, r.ID)
-			return
+			return nil
 		}
 		*t.version(got) = *t.version(want)
 		if *got != *want {
 			c.say("%s %s is counted as %+v, and is %+v", t.object, r.ID, *got, *want)
 		}
+		return nil
 	})
 	if err == nil {
 		gone(c, t.object, kept)
@@ -77,31 +80,33 @@ func recountFacts[T comparable](ctx context.Context, c *recount, t *factTable[T]
 	return err
 }
 
-// gone names what is counted and does not exist.
+// gone names what is counted but does not exist.
 func gone[T any](c *recount, object string, kept map[string]T) {
 	for _, id := range slices.Sorted(maps.Keys(kept)) {
 		c.say("%s %s is counted, and does not exist", object, id)
 	}
 }
 
-// walk looks at all living records of an object.
-func (c *recount) walk(ctx context.Context, object string, each func(*model.Record)) error {
-	for after := ""; ; {
-		some, err := c.cfg.Records.Walk(ctx, c.tx, c.tenant, object, after, walkSize)
+// walk gives all rows of a list that is read in pages, each after the last row of the one before.
+func walk[T any](page func(after T) ([]T, error), each func(*T) error) error {
+	for after := *new(T); ; {
+		some, err := page(after)
 		if err != nil {
 			return err
 		}
 		for i := range some {
-			each(&some[i])
+			if err := each(&some[i]); err != nil {
+				return err
+			}
 		}
 		if len(some) < walkSize {
 			return nil
 		}
-		after = some[len(some)-1].ID
+		after = some[len(some)-1]
 	}
 }
 
-// members holds the facts of members against the campaigns and leads.
+// members compares the facts of members with campaigns and leads.
 func (c *recount) members(ctx context.Context) error {
 	all, err := members(ctx, c.tx, "SELECT "+memberColumns+" FROM reporting_member WHERE tenant_id = $1", c.tenant)
 	if err != nil {
@@ -111,20 +116,11 @@ func (c *recount) members(ctx context.Context) error {
 	for _, m := range all {
 		kept[m.at()] = m
 	}
-	for after := (model.CampaignMember{}); ; {
-		some, err := c.cfg.Records.Members(ctx, c.tx, c.tenant, after, walkSize)
-		if err != nil {
-			return err
-		}
-		for i := range some {
-			if err := c.member(ctx, &some[i], kept); err != nil {
-				return err
-			}
-		}
-		if len(some) < walkSize {
-			break
-		}
-		after = some[len(some)-1]
+	err = walk(func(after model.CampaignMember) ([]model.CampaignMember, error) {
+		return c.cfg.Records.Members(ctx, c.tx, c.tenant, after, walkSize)
+	}, func(m *model.CampaignMember) error { return c.member(ctx, m, kept) })
+	if err != nil {
+		return err
 	}
 	for _, m := range all {
 		if _, left := kept[m.at()]; left {
@@ -150,8 +146,8 @@ func (c *recount) member(ctx context.Context, found *model.CampaignMember, kept 
 	return nil
 }
 
-// approvals holds what is noted of approvals against them. Records may be gone since: their
-// approvals are kept, and not shown.
+// approvals compares what is stored of approvals with them. Those of deleted records stay, and are not
+// shown.
 func (c *recount) approvals(ctx context.Context) error {
 	if c.cfg.Approvals == nil {
 		return nil
@@ -160,29 +156,25 @@ func (c *recount) approvals(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for after := ""; ; {
-		some, err := c.cfg.Approvals.Walk(ctx, c.tx, c.tenant, after, walkSize)
-		if err != nil {
-			return err
+	err = walk(func(after model.Approval) ([]model.Approval, error) {
+		return c.cfg.Approvals.Walk(ctx, c.tx, c.tenant, after.ID, walkSize)
+	}, func(want *model.Approval) error {
+		got, ok := kept[want.ID]
+		if delete(kept, want.ID); !ok {
+			c.say("approval %s of %s %s is not counted", want.ID, want.Object, want.RecordID)
+		} else if got != *want {
+			c.say("approval %s is counted as %+v, and is %+v", want.ID, got, *want)
 		}
-		for _, want := range some {
-			got, ok := kept[want.ID]
-			if delete(kept, want.ID); !ok {
-				c.say("approval %s of %s %s is not counted", want.ID, want.Object, want.RecordID)
-			} else if got != want {
-				c.say("approval %s is counted as %+v, and is %+v", want.ID, got, want)
-			}
-			after = want.ID
-		}
-		if len(some) < walkSize {
-			break
-		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	gone(c, "approval", kept)
 	return nil
 }
 
-// approvalsIn is what is noted of approvals, by their ids; and is more of the condition.
+// approvalsIn is what is stored of approvals, by id; and is more of the condition.
 func approvalsIn(ctx context.Context, tx *sqldb.Tx, and string, args ...any) (map[string]model.Approval, error) {
 	kept := map[string]model.Approval{}
 	for row, err := range tx.Query(ctx, "SELECT "+approvalColumns+" FROM reporting_approval WHERE tenant_id = $1"+and,
@@ -199,7 +191,7 @@ func approvalsIn(ctx context.Context, tx *sqldb.Tx, and string, args ...any) (ma
 	return kept, nil
 }
 
-// compare holds the counts against those of the recount.
+// compare compares the counts with those of the recount.
 func (c *recount) compare(ctx context.Context) error {
 	for row, err := range c.tx.Query(ctx, "SELECT "+countColumns+
 		" FROM reporting_count WHERE tenant_id = $1 ORDER BY cube, owner_id, k1, k2, k3", c.tenant) {

@@ -11,8 +11,8 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// refresh brings what is counted of a record up to date. version is what an event said; a
-// fact that is not older has seen it. 0: look in any case.
+// refresh counts a record anew. version is that of an event, which a fact that is not older has seen; 0:
+// count in any case.
 func (s *Reporting) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object, id string, version wire.Stamp) error {
 	switch object {
 	case objOpportunity:
@@ -25,7 +25,7 @@ func (s *Reporting) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object, i
 	return nil
 }
 
-// living is a record, nil when there is none any more.
+// living is a record, nil when it does not exist or is deleted.
 func (s *Reporting) living(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (*model.Record, error) {
 	r, ok, err := s.cfg.Records.Get(ctx, tx, tenant, object, id)
 	if err != nil || !ok || r.Deleted {
@@ -54,11 +54,10 @@ func scanOpportunity(row *sqldb.Row, more ...any) (*opportunity, error) {
 	}, more...)...)
 }
 
-// refreshOpportunities brings what is counted of some opportunities up to date, with the
-// version that each must have seen. They are read together, and their counts are changed
-// by what they come to together.
-func (s *Reporting) refreshOpportunities(ctx context.Context, tx *sqldb.Tx, tenant string,
-	named map[string]wire.Stamp,
+// refreshOpportunities counts some opportunities anew, together, with the version that the fact of each
+// must have seen.
+func (s *Reporting) refreshOpportunities(
+	ctx context.Context, tx *sqldb.Tx, tenant string, named map[string]wire.Stamp,
 ) error {
 	if err := hold(ctx, tx, tenant); err != nil {
 		return err
@@ -118,7 +117,7 @@ func (s *Reporting) refreshOpportunities(ctx context.Context, tx *sqldb.Tx, tena
 	return nil
 }
 
-// maxBatch is how many statements travel at once.
+// maxBatch is how many statements are sent at once.
 const maxBatch = 500
 
 // opportunities are the facts of some opportunities.
@@ -276,8 +275,8 @@ func (s *Reporting) leadOfMember(ctx context.Context, tx *sqldb.Tx, tenant strin
 	return leadOf(r), nil
 }
 
-// refreshCampaign counts the members of a campaign no more when it is gone. That they are
-// removed is told one by one, too, but of many of them later.
+// refreshCampaign removes the members of a deleted campaign from the counts. Each has an event, too, but
+// many of these come later.
 func (s *Reporting) refreshCampaign(ctx context.Context, tx *sqldb.Tx, tenant, id string) error {
 	r, err := s.living(ctx, tx, tenant, objCampaign, id)
 	if err != nil || r != nil {

@@ -13,7 +13,7 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Query is what is wanted of a report. What a report does not know of is refused.
+// Query is what is wanted of a report. What a report does not support is refused.
 type Query struct {
 	GroupBy  []string // nil: as the report says
 	From, To string   // months, both included: "2026-01"; "": from the first, to the last
@@ -42,7 +42,7 @@ type only struct{ op, value string }
 
 func (o only) holds(key string) bool { return o.op == "" || (o.op == "=") == (key == o.value) }
 
-// facts is where what a cube counts is one by one.
+// facts is the table of what a cube counts.
 type facts struct {
 	table   string
 	id      string    // the column of the record's id
@@ -196,8 +196,7 @@ func (w *session) asking(ctx context.Context, s *spec, q *Query, byOwner bool) (
 	return &asking{s, q, byOwner, few}, err
 }
 
-// cells gives everything that is counted of the records that the caller sees, some of it in
-// parts.
+// cells gives everything that is counted of the records that the caller sees; a cell may come in parts.
 func (w *session) cells(ctx context.Context, s *spec, q *Query, byOwner bool, each func(*cell)) error {
 	a, err := w.asking(ctx, s, q, byOwner)
 	if err != nil {
@@ -210,8 +209,8 @@ func (w *session) cells(ctx context.Context, s *spec, q *Query, byOwner bool, ea
 	return w.fromTables(ctx, a, !cached, each)
 }
 
-// fromTables gives what the owners have whose records the caller sees anyway, and, with
-// facts, what it sees beside them.
+// fromTables gives the counts of the owners of whom the caller sees all records, and, with facts, the
+// records that it sees individually.
 func (w *session) fromTables(ctx context.Context, a *asking, facts bool, each func(*cell)) error {
 	query, args, err := w.statement(ctx, a, facts)
 	if err != nil {
@@ -231,8 +230,7 @@ func (w *session) fromTables(ctx context.Context, a *asking, facts bool, each fu
 	return nil
 }
 
-// statement adds up the counts of the owners whose records the caller sees anyway, and,
-// with facts, what it sees beside them.
+// statement is the query of fromTables.
 func (w *session) statement(ctx context.Context, a *asking, facts bool) (string, []any, error) {
 	var parts string
 	var b sqldb.Binds
@@ -252,8 +250,7 @@ func (w *session) statement(ctx context.Context, a *asking, facts bool) (string,
 		" FROM (" + parts + ") x GROUP BY " + by + " HAVING sum(x.n) <> 0", b.Args(), err
 }
 
-// seen is what the caller sees. Of facts that are in caches the owners are looked at here,
-// in the tables and in memory alike.
+// seen is what the caller sees. For facts that may be cached owners are compared here, not in SQL.
 func (w *session) seen(ctx context.Context, a *asking, b *sqldb.Binds) (model.Seen, error) {
 	if _, cached := cubeNumbers[a.cube]; cached {
 		return w.cfg.Visible.SeenShared(ctx, w.Tx, w.Caller.Tenant, a.object, w.User, b)
@@ -285,7 +282,7 @@ type few struct {
 	individual bool // some of their records may be seen all the same
 }
 
-// allBut takes the counts of everybody, which are few, and leaves out those of some owners.
+// allBut is the counts of everybody, which are few rows, less those of some owners.
 func (w *session) allBut(ctx context.Context, a *asking, facts bool, b *sqldb.Binds) (string, error) {
 	tenant := b.Add(w.Caller.Tenant)
 	parts := a.sums(tenant, "", "c.owner_id = ''", a.q, b)
@@ -308,13 +305,13 @@ func (w *session) allBut(ctx context.Context, a *asking, facts bool, b *sqldb.Bi
 	return parts + " UNION ALL " + a.individual(tenant, &seen, "f."+in, a.q, b), nil
 }
 
-// fewUnreached is up to how many owners are left out of the counts of everybody, in place
-// of adding up those of all others.
+// fewUnreached is how many owners are subtracted from the counts of everybody at most; with more, the
+// others are added up.
 const fewUnreached = 100
 
-// unreached are the owners with counts whose records the caller does not see anyway, when
-// they are few and a report is not by owner; else it is nil. Every record has an owner, so
-// the others are everybody but these.
+// unreached are the owners with counts of whom the caller does not see all records, when they are few and
+// the report is not by owner; else it is nil. Every record has an owner, so the others are everybody
+// but these.
 func (w *session) unreached(ctx context.Context, s *spec, q *Query, byOwner bool) (*few, error) {
 	if byOwner || q.Owner != "" {
 		return nil, nil
@@ -357,7 +354,7 @@ func (s *spec) sums(tenant, sign, owners string, q *Query, b *sqldb.Binds) strin
 		s.conditions(q, "c.owner_id", [3]string{"c.k1", "c.k2", "c.k3"}, b)
 }
 
-// individual are the facts of the records that the caller sees one by one, of some owners.
+// individual are the facts of the records that the caller sees individually, of some owners.
 func (s *spec) individual(tenant string, seen *model.Seen, owners string, q *Query, b *sqldb.Binds) string {
 	return s.facts.query(tenant, seen) + " AND " + owners + s.conditions(q, "f.owner_id", s.facts.keys, b)
 }
@@ -370,7 +367,7 @@ func (s *spec) roster() string {
 	return s.cube
 }
 
-// ownersOf is the condition of the counts that the caller sees.
+// ownersOf is the condition on the counts that the caller sees.
 func ownersOf(seen *model.Seen, q *Query, byOwner bool, b *sqldb.Binds) string {
 	switch {
 	case !seen.All:
@@ -383,8 +380,7 @@ func ownersOf(seen *model.Seen, q *Query, byOwner bool, b *sqldb.Binds) string {
 	return "c.owner_id = ''"
 }
 
-// query gives the facts of the records that the caller sees beside those of the owners, as
-// counts.
+// query gives the facts of the records that the caller sees individually, as counts.
 func (f *facts) query(tenant string, seen *model.Seen) string {
 	amounts := "0, 0, 0, 0"
 	if f.amounts {

@@ -12,14 +12,13 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
-// maxChanges is how many of the last changes of a tenant's opportunities are kept. Who
-// remembers an older version reads everything anew.
+// maxChanges is how many of the last changes of a tenant's opportunities are stored. A cache of an older
+// version is read anew.
 const maxChanges = 1000
 
-// version is what is counted of a tenant's opportunities behind one change. The stamp is of
-// one change only, also when a database goes back to a backup, or to a replica that has not
-// got everything, and gives the same numbers again. The zero version is that before any
-// change.
+// dataVersion is a version of the facts of a tenant's opportunities: that after one change. The stamp is
+// unique, also when a database is restored from a backup, or fails over to a replica that lacks
+// changes, and gives the same numbers again. The zero version is that before any change.
 type dataVersion struct {
 	num   int64
 	stamp string
@@ -34,8 +33,8 @@ const (
 	changesFrom = "SELECT num, stamp, ids FROM reporting_change WHERE tenant_id = $1 AND num >= $2 ORDER BY num"
 )
 
-// changed notes that facts of some opportunities are others from this transaction on. The
-// tenant is held, so numbers are in the order of the commits.
+// changed stores that this transaction changes the facts of some opportunities. The tenant is locked, so
+// numbers are in the order of the commits.
 func changed(tenant string, ids []string) ([]sqldb.Stmt, error) {
 	list, err := json.Marshal(ids)
 	return []sqldb.Stmt{
