@@ -3,12 +3,14 @@ package reporting
 import (
 	"context"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
 // Visible says which records somebody may read, as the transaction sees it.
 type Visible interface {
+	kit.Visible
 	// Seen says it by owner; the arguments of its parts are added to binds.
 	Seen(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (model.Seen, error)
 	// SeenShared is the same, but that Records may also be of these owners; Owners may be
@@ -17,24 +19,11 @@ type Visible interface {
 	// SeenOwners is the same without Records; more says that there are some.
 	SeenOwners(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, binds *sqldb.Binds) (seen model.Seen,
 		more bool, err error)
-	// Where is a condition over the row r of a record, of the tenant and the object and
-	// not deleted. WhereOne is the same for statements that name their records.
-	Where(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (
-		string, error)
-	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (
-		string, error)
 }
 
 // Records is where records are read, in the caller's transaction.
 type Records interface {
-	// Get is a record, also one that was deleted; ok says that it exists.
-	Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (r model.Record, ok bool, err error)
-	// Some gives those of some records that exist, deleted ones too, by id.
-	Some(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]model.Record, error)
-	// Walk gives the living records of an object by id, behind one.
-	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]model.Record, error)
-	// Count is how many living records an object has.
-	Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (int, error)
+	kit.Records
 	// Living is what follows FROM where a statement looks at the living records of an object: a table under
 	// an alias, WHERE, and a condition that AND may follow.
 	Living(alias, tenant, object string) string

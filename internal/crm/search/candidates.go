@@ -98,8 +98,8 @@ func (f *finder) least() Relevance {
 	return of
 }
 
-// behind are those of some candidates that are behind a place, in order.
-func behind(all []candidate, at place) []candidate {
+// candidatesAfter are those of some candidates that come after a place, in order.
+func candidatesAfter(all []candidate, at place) []candidate {
 	i := slices.IndexFunc(all, func(c candidate) bool { return c.at.compare(at) < 0 })
 	if i < 0 {
 		return nil

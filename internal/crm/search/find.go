@@ -244,7 +244,7 @@ func (f *finder) collect(ctx context.Context, to *progress) (err error) {
 		}
 		src := &source{finder: f, of: to.at.of, after: to.at.at, few: few, many: f.deep && to.at.at != first}
 		if few {
-			src.all = behind(all, to.at.at)
+			src.all = candidatesAfter(all, to.at.at)
 		}
 		for !src.done {
 			some, err := src.next(ctx)

@@ -26,18 +26,12 @@ func Migration() sqldb.Migration { return kit.Tables(service, files) }
 
 // Records is where records are read, in the caller's transaction.
 type Records interface {
-	// Get is a record, also one that was deleted; ok says that it exists.
-	Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (r model.Record, ok bool, err error)
-	// Some gives those of some records that exist, deleted ones too, by id.
-	Some(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string]model.Record, error)
-	// Walk gives the living records of an object by id, behind one.
-	Walk(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID string, limit int) ([]model.Record, error)
-	Count(ctx context.Context, tx *sqldb.Tx, tenant, object string) (int, error)
+	kit.Records
 	// Pick gives those of some living records that a condition over their row r is true of.
 	Pick(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string, where func(*sqldb.Binds) (string,
 		error)) ([]model.Record, error)
 	// CampaignsAmong are those that some leads or contacts are in; CampaignsOf those of all
-	// behind one id and up to another.
+	// after one id and up to another.
 	CampaignsAmong(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) (map[string][]string, error)
 	CampaignsOf(ctx context.Context, tx *sqldb.Tx, tenant, object, afterID, lastID string) (map[string][]string, error)
 	// MembersAmong says which of some leads or contacts are in a campaign, LockedAmong of
@@ -49,18 +43,12 @@ type Records interface {
 
 // Visible says which records somebody has access to.
 type Visible interface {
-	// Where is a condition in SQL over the row r of a record, for statements that look at
-	// many; WhereOne is the same for statements that name few.
-	Where(
-		ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds,
-	) (string, error)
+	kit.Visible
 	// See is how many records of an object somebody has access to, and which, when they are
 	// few; else ids is nil.
 	See(
 		ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access,
 	) (total int, ids []string, err error)
-	WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access, binds *sqldb.Binds) (
-		string, error)
 }
 
 // Config is what search works with.

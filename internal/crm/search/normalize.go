@@ -11,13 +11,13 @@ import (
 // unit is what texts are compared by: a word, or one character of a script that is written
 // without spaces.
 type unit struct {
-	text     string // folded
+	text     string // normalized
 	from, to int    // where it stands in the text, in bytes
 	sole     bool   // a character of such a script
 	glued    bool   // nothing stands between it and the unit before
 }
 
-// units takes a text apart. What differs in case, width, form of Unicode or accents alone
+// units tokenizes a text. What differs in case, width, form of Unicode or accents alone
 // comes out equal; all but letters, digits and their marks only separates.
 func units(text string) []unit {
 	s := splitter{all: make([]unit, 0, len(text)/6+1)}
@@ -31,7 +31,7 @@ func units(text string) []unit {
 			continue
 		}
 		n := max(norm.NFKD.NextBoundaryInString(text[i:], true), 1)
-		for _, r := range fold(text[i : i+n]) {
+		for _, r := range normalize(text[i : i+n]) {
 			s.add(r, i, i+n)
 		}
 		i += n
@@ -40,8 +40,8 @@ func units(text string) []unit {
 	return s.all
 }
 
-// fold is a piece of text without what does not count.
-func fold(s string) string {
+// normalize is a piece of text without what does not count.
+func normalize(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if 0x300 <= r && r <= 0x36F { // accents; the marks of kana are elsewhere
 			return -1
