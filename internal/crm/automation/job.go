@@ -95,8 +95,8 @@ func (s scheduler) schedule(ctx context.Context, tx *sqldb.Tx, m *model.Model, i
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO automation_job AS j (tenant_id, job_id, cron, time_zone, next_at, fired_at, missed,
-			started_at, ended_at, running, place, seen, matched, failed)
+	_, err = tx.Exec(ctx, `INSERT INTO automation_job AS j (tenant_id, job_id, cron, time_zone, next_at, fired_at,
+			missed, started_at, ended_at, running, place, seen, matched, failed)
 		VALUES ($1, $2, $3, $4, $5, 0, 0, 0, 0, 0, '', 0, 0, 0) ON CONFLICT (tenant_id, job_id)
 		DO UPDATE SET cron = excluded.cron, time_zone = excluded.time_zone, next_at = excluded.next_at
 		WHERE j.cron <> excluded.cron OR j.time_zone <> excluded.time_zone OR j.next_at = 0 OR excluded.next_at = 0`,
@@ -265,8 +265,9 @@ func (s scheduler) turnsOf(
 		deeds = append(deeds, d)
 	}
 	one := turn{
-		tenant: j.tenant, correlation: event, eventID: event, eventType: "at " + j.FiredFor.String(), object: def.Object,
-		at: s.now(), deeds: deeds, lenient: true, several: len(found) > 1,
+		tenant: j.tenant, correlation: event, eventID: event, eventType: "at " + j.FiredFor.String(),
+		object: def.Object,
+		at:     s.now(), deeds: deeds, lenient: true, several: len(found) > 1,
 	}
 	if def.Object == "" {
 		return []turn{one}, 0, nil
