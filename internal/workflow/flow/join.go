@@ -58,18 +58,18 @@ func (r *router) closeFork(fork int, reason string) {
 	}
 }
 
-func (u *JoinGateUpdated) count(before *Gate, branch string, end branchEnd) {
+func (p *JoinGateUpdated) count(before *Gate, branch string, end branchEnd) {
 	if before != nil {
-		u.Completed, u.Failed, u.Canceled = before.Completed, before.Failed, before.Canceled
+		p.Completed, p.Failed, p.Canceled = before.Completed, before.Failed, before.Canceled
 	}
-	list := &u.Completed
+	list := &p.Completed
 	switch end {
 	case branchFailed:
-		list = &u.Failed
+		list = &p.Failed
 	case branchCanceled:
-		list = &u.Canceled
+		list = &p.Canceled
 	}
-	*list = insert(u.Expected, *list, branch)
+	*list = insert(p.Expected, *list, branch)
 }
 
 // insert adds a name to a copy of a list that is in the order of all.
