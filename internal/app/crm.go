@@ -95,7 +95,7 @@ func (a *App) recordsPart() *Part {
 		}),
 		Routes: func() []gate.Route { return a.Records.Routes(a.log) },
 		Compact: func(ctx context.Context) error {
-			_, err := a.Records.Fold(ctx)
+			_, err := a.Records.Compact(ctx)
 			return err
 		},
 		Recount: func(ctx context.Context, tenant string) ([]string, error) {

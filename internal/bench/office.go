@@ -199,7 +199,7 @@ func (b *recordsBench) fillOffice(ctx context.Context) error {
 			return nil
 		})
 		if err == nil { // it is not waited for that the servers do
-			_, err = records.New(db, records.Config{}).Fold(ctx)
+			_, err = records.New(db, records.Config{}).Compact(ctx)
 		}
 		if err != nil {
 			return err

@@ -33,7 +33,7 @@ func TestARepeatShowsWhatTheCallerMaySeeNow(t *testing.T) {
 				Sensitive: sensitive,
 			}}
 		}
-		r.define(tenantA, user(ann, "Ann", sales), user(ben, "Ben", sales), set(sales, nil),
+		r.Define(tenantA, user(ann, "Ann", sales), user(ben, "Ben", sales), set(sales, nil),
 			field("Account", "Open__c", false), field("Account", "Secret__c", true), field("Lead", "Open__c", false),
 			field("Lead", "Secret__c", true))
 		anns := Caller{Tenant: tenantA, Subject: ann, CorrelationID: "test"}
@@ -77,7 +77,7 @@ func TestARepeatShowsWhatTheCallerMaySeeNow(t *testing.T) {
 			}
 		}
 		again("at once")
-		r.read(func(ctx context.Context, tx *sqldb.Tx) error {
+		r.See(func(ctx context.Context, tx *sqldb.Tx) error {
 			var kept int
 			err := tx.Row(ctx, "SELECT count(*) FROM idempotency_request WHERE answer LIKE '%"+secret+"%'").Scan(&kept)
 			if kept > 0 || err != nil {
@@ -86,29 +86,29 @@ func TestARepeatShowsWhatTheCallerMaySeeNow(t *testing.T) {
 			return err
 		})
 		const value, hidden = `,"Secret__c":"` + secret + `"`, `,"Open__c":"o"`
-		r.define(tenantA, set(restricted, map[string]model.FieldPermission{
+		r.Define(tenantA, set(restricted, map[string]model.FieldPermission{
 			"Account.Open__c": {Read: true},
 			"Lead.Open__c":    {Read: true},
 		}))
 		again("without a field", hidden)
-		r.define(tenantA, set(restricted, nil))
+		r.Define(tenantA, set(restricted, nil))
 		again("with it again")
 		var made View
 		if err := json.Unmarshal([]byte(first["create"]), &made); err != nil {
 			t.Fatal(err)
 		}
-		r.write(func(ctx context.Context, tx *sqldb.Tx) error { // as every change does
+		r.Change(func(ctx context.Context, tx *sqldb.Tx) error { // as every change does
 			_, err := tx.Exec(ctx, "UPDATE records_record SET version = version + 1 WHERE tenant_id = $1", tenantA)
 			return err
 		})
 		again("of another version", value)
-		r.define(tenantA, set(restricted, map[string]model.FieldPermission{
+		r.Define(tenantA, set(restricted, map[string]model.FieldPermission{
 			"Account.Open__c": {Read: true},
 			"Lead.Open__c":    {Read: true},
 		}))
 		again("of another version, without a field", value, hidden)
 		for _, v := range []View{made, lead} {
-			r.write(func(ctx context.Context, tx *sqldb.Tx) error {
+			r.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 				_, err := tx.Exec(ctx, "UPDATE records_record SET owner_id = $2 WHERE tenant_id = $1 AND id = $3",
 					tenantA, ben, v.ID)
 				return err

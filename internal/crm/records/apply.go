@@ -3,12 +3,15 @@ package records
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/wire"
@@ -49,7 +52,7 @@ type Answer func([]Result) ([]byte, error)
 // Apply does the operations of a batch one after the other, in one transaction, and gives
 // the answer to them; replay says that it was given before. An error refuses the batch.
 func (s *Records) Apply(ctx context.Context, c Caller, b Batch, answer Answer) (out []byte, replay bool, err error) {
-	err = s.write(ctx, "records.apply", &c, func(ctx context.Context, w *session) error {
+	err = s.Write(ctx, "apply", s.as(c, func(ctx context.Context, w *session) error {
 		out, replay, err = w.idempotent(ctx, b.Once, func() ([]byte, error) {
 			results, err := w.apply(ctx, &b)
 			if err != nil {
@@ -58,7 +61,7 @@ func (s *Records) Apply(ctx context.Context, c Caller, b Batch, answer Answer) (
 			return answer(results)
 		})
 		return err
-	})
+	}))
 	return out, replay, err
 }
 
@@ -67,7 +70,7 @@ func (s *Records) Apply(ctx context.Context, c Caller, b Batch, answer Answer) (
 func (s *Records) One(ctx context.Context, c Caller, object string, op Op, key *wire.Once) (
 	shown View, replay bool, err error,
 ) {
-	err = s.write(ctx, "records.apply", &c, func(ctx context.Context, w *session) error {
+	err = s.Write(ctx, "apply", s.as(c, func(ctx context.Context, w *session) error {
 		var kept []byte
 		kept, replay, err = w.idempotent(ctx, key, func() ([]byte, error) {
 			results, err := w.apply(ctx, &Batch{Object: object, Ops: []Op{op}, AllOrNone: true})
@@ -85,12 +88,12 @@ func (s *Records) One(ctx context.Context, c Caller, object string, op Op, key *
 			return err
 		}
 		return w.replay(ctx, &shown)
-	})
+	}))
 	return shown, replay, err
 }
 
-// bench is the operations of a batch and what they are decided on.
-type bench struct {
+// batch is the operations of a batch and what they are decided on.
+type batch struct {
 	*session
 	object   string
 	view     view
@@ -105,10 +108,10 @@ type bench struct {
 }
 
 func (w *session) apply(ctx context.Context, b *Batch) ([]Result, error) {
-	if w.model.Object(b.Object) == nil {
-		return nil, w.noObject(b.Object)
+	if _, err := w.Object(b.Object); err != nil {
+		return nil, err
 	}
-	k := &bench{session: w, object: b.Object, system: b.system}
+	k := &batch{session: w, object: b.Object, system: b.system}
 	if err := k.prepare(ctx, b.Ops); err != nil {
 		return nil, err
 	}
@@ -143,29 +146,27 @@ func refusedBy(i int, err error) error {
 			details[name] = value
 		}
 	case map[string]any:
-		for name, value := range d {
-			details[name] = value
-		}
+		maps.Copy(details, d)
 	}
 	return all.With(details)
 }
 
 // prepare reads everything that the operations need, at once.
-func (k *bench) prepare(ctx context.Context, ops []Op) (err error) {
-	o := k.model.Object(k.object)
-	k.view = view{k.model.View(k.user, k.object)}
+func (k *batch) prepare(ctx context.Context, ops []Op) (err error) {
+	k.view = view{k.Model.View(k.User, k.object)}
 	var ids, gone []string
 	wanted := map[string][]string{}
 	for i := range ops {
 		op := &ops[i]
 		op.ID = strings.ToLower(op.ID)
 		if op.Kind != Create && model.ValidID(op.ID) {
-			ids = append(ids, op.ID)
+			if ids = append(ids, op.ID); op.Kind == Delete {
+				gone = append(gone, op.ID)
+			}
 		}
-		if op.Kind == Delete && model.ValidID(op.ID) {
-			gone = append(gone, op.ID)
+		for name, raw := range op.Fields {
+			collectReference(k.view.Field(name), raw, wanted)
 		}
-		collectReferences(o, op, wanted)
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
@@ -175,7 +176,8 @@ func (k *bench) prepare(ctx context.Context, ops []Op) (err error) {
 	}
 	above := k.newParents(ops)
 	if len(above) > 0 {
-		if err = k.holdAbove(ctx); err != nil {
+		// Two changes at once could close a circle that neither of them sees.
+		if err = kit.ParentLocks.Hold(ctx, k.Tx, "records:"+k.Caller.Tenant+":"+k.object); err != nil {
 			return err
 		}
 	}
@@ -200,24 +202,21 @@ func (k *bench) prepare(ctx context.Context, ops []Op) (err error) {
 	return err
 }
 
-// collectReferences adds the ids that an operation names, under each object that they may
+// collectReference adds the id that a value of a field names, under each object that it may
 // be of.
-func collectReferences(o *model.Object, op *Op, wanted map[string][]string) {
-	for name, raw := range op.Fields {
-		f := o.Field(name)
-		if f == nil || f.Type != model.Reference {
-			continue
-		}
-		if id, err := f.Parse(raw); err == nil && id != nil {
-			for _, to := range f.ReferenceTo {
-				wanted[to] = append(wanted[to], id.(string))
-			}
+func collectReference(f *model.Field, raw jsontext.Value, wanted map[string][]string) {
+	if f == nil || f.Type != model.Reference {
+		return
+	}
+	if id, err := f.Parse(raw); err == nil && id != nil {
+		for _, to := range f.ReferenceTo {
+			wanted[to] = append(wanted[to], id.(string))
 		}
 	}
 }
 
 // do decides one operation and notes what it changes for those behind it.
-func (k *bench) do(op *Op) Result {
+func (k *batch) do(op *Op) Result {
 	d, err := k.decide(op)
 	if err != nil {
 		return Result{Kind: op.Kind, Err: err}
@@ -232,56 +231,36 @@ func (k *bench) do(op *Op) Result {
 	}
 }
 
-func (k *bench) decide(op *Op) (decision, error) {
-	f := &facts{
-		model: k.model, view: k.view, user: k.user, now: k.now, parents: k.parents, locks: k.locks[op.ID],
-		rules: k.cfg.Rules, judge: k.judge, ruled: k.ruled, system: k.system,
+func (k *batch) decide(op *Op) (decision, error) {
+	f := k.facts(k.view, k.parents, k.ruled, k.locks[op.ID])
+	f.system = k.system
+	if op.Kind != Create && op.Kind != Update && op.Kind != Delete {
+		return decision{}, about(wire.CodeInvalid, "op", "op must be create, update or delete")
 	}
-	switch op.Kind {
-	case Create:
-		if !k.model.Can(k.user, k.object, model.CreateOp) {
-			return decision{}, k.denied(model.CreateOp)
-		}
+	if err := k.Allow(k.object, model.Op(op.Kind)); err != nil {
+		return decision{}, err
+	}
+	if op.Kind == Create {
 		return create(f, uuid.Must(uuid.NewV7()).String(), op)
-	case Update:
-		before, err := k.target(op, model.UpdateOp)
-		if err != nil {
-			return decision{}, err
-		}
-		if !before.edit {
-			return decision{}, fault.New(fault.Forbidden, CodeAccessDenied, "you may read the %s %s, but not edit it",
-				k.object, op.ID)
-		}
-		d, err := update(f, &before.Record, op)
-		if err == nil && k.above != nil {
-			err = k.checkCircle(&d, op)
-		}
-		return d, err
-	case Delete:
-		before, err := k.target(op, model.DeleteOp)
-		if err != nil {
-			return decision{}, err
-		}
+	}
+	before := k.rows[op.ID]
+	if before == nil {
+		return decision{}, notFound(k.object, op.ID)
+	}
+	if err := checkVersion(&before.Record, op.Version); err != nil {
+		return decision{}, err
+	}
+	if op.Kind == Delete {
 		return remove(f, &before.Record, k.children[op.ID])
 	}
-	return decision{}, fault.New(fault.Invalid, wire.CodeInvalid, "op must be create, update or delete").With(
-		map[string]string{"field": "op"})
-}
-
-func (k *bench) denied(op model.Op) error {
-	return fault.New(fault.Forbidden, CodeAccessDenied, "no permission set lets you %s records of %s", op, k.object)
-}
-
-// target is the record that an operation is about, in the version that its caller has seen.
-func (k *bench) target(op *Op, what model.Op) (*row, error) {
-	if !k.model.Can(k.user, k.object, what) {
-		return nil, k.denied(what)
+	if !before.edit {
+		return decision{}, notEdited(k.object, op.ID)
 	}
-	r := k.rows[op.ID]
-	if r == nil {
-		return nil, notFound(k.object, op.ID)
+	d, err := update(f, &before.Record, op)
+	if err == nil && k.above != nil {
+		err = k.checkCircle(&d, op)
 	}
-	return r, checkVersion(&r.Record, op.Version)
+	return d, err
 }
 
 // checkVersion refuses a change of a version that is not the current one; 0 is any.
@@ -295,7 +274,7 @@ func checkVersion(r *model.Record, seen wire.Stamp) error {
 }
 
 // note makes a decision known to the operations behind it.
-func (k *bench) note(d *decision) {
+func (k *batch) note(d *decision) {
 	id := d.after.ID
 	switch {
 	case d.after.Deleted:
@@ -314,7 +293,7 @@ func (k *bench) note(d *decision) {
 }
 
 // count changes how many records of this object name a record that is to be deleted.
-func (k *bench) count(id, field string, n int64) {
+func (k *batch) count(id, field string, n int64) {
 	if id == "" {
 		return
 	}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Find is a living record that a user sees, and whether the user may edit it, in the
@@ -31,16 +31,14 @@ func (s *Records) Find(ctx context.Context, tx *sqldb.Tx, who model.Viewer, obje
 	if err != nil {
 		return r, false, err
 	}
-	return found.Record, found.edit && w.model.Can(who.User, object, model.UpdateOp), nil
+	return found.Record, found.edit && w.Model.Can(who.User, object, model.UpdateOp), nil
 }
 
 // sessionOf is the work of a user whom another service knows.
 func (s *Records) sessionOf(ctx context.Context, tx *sqldb.Tx, who model.Viewer) (*session, error) {
 	m, err := s.cfg.Models.Model(ctx, tx, who.Tenant)
-	return &session{
-		Records: s, tx: tx, caller: &Caller{Tenant: who.Tenant}, model: m, user: who.User,
-		now: wire.Stamp(s.cfg.Now().UnixMilli()),
-	}, err
+	as := kit.Session{Tx: tx, Caller: Caller{Tenant: who.Tenant}, Model: m, User: who.User}
+	return &session{Records: s, Session: as}, err
 }
 
 // Seen is a condition in SQL that is true when two columns, object and id, name a living
@@ -53,16 +51,15 @@ func (s *Records) Seen(ctx context.Context, tx *sqldb.Tx, who model.Viewer, obje
 		return "", err
 	}
 	var parts []string
-	for _, o := range w.model.Objects() {
-		if !w.model.Can(who.User, o.Name, model.ReadOp) {
+	for _, o := range w.Model.Objects() {
+		if !w.Model.Can(who.User, o.Name, model.ReadOp) {
 			continue
 		}
-		where, err := w.living(ctx, o.Name, s.cfg.Visible.WhereOne, binds)
+		from, err := w.visible(ctx, o.Name, binds)
 		if err != nil {
 			return "", err
 		}
-		parts = append(parts, object+" = "+binds.Add(o.Name)+" AND EXISTS (SELECT 1 FROM records_record r WHERE "+where+
-			" AND r.id = "+id+")")
+		parts = append(parts, object+" = "+binds.Add(o.Name)+" AND EXISTS (SELECT 1 FROM "+from+" AND r.id = "+id+")")
 	}
 	if len(parts) == 0 {
 		return "1 = 0", nil
@@ -83,8 +80,10 @@ func (Locks) Lock(ctx context.Context, tx *sqldb.Tx, tenant string, l model.Fiel
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO records_lock (tenant_id, object, record_id, approval_id, fields, at) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (tenant_id, approval_id) DO UPDATE SET object = excluded.object, record_id = excluded.record_id, fields = excluded.fields, at = excluded.at`,
+	_, err = tx.Exec(ctx, `
+		INSERT INTO records_lock (tenant_id, object, record_id, approval_id, fields, at) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (tenant_id, approval_id) DO UPDATE SET object = excluded.object, record_id = excluded.record_id,
+			fields = excluded.fields, at = excluded.at`,
 		tenant, l.Object, l.RecordID, l.ApprovalID, string(list), l.At)
 	return err
 }
@@ -97,22 +96,14 @@ func (Locks) Unlock(ctx context.Context, tx *sqldb.Tx, tenant, approval string) 
 
 // Walk gives the locks of a tenant by approval, behind one; "" is the beginning.
 func (Locks) Walk(ctx context.Context, tx *sqldb.Tx, tenant, after string, limit int) (
-	all []model.FieldLock, err error,
+	[]model.FieldLock, error,
 ) {
-	for row, err := range tx.Query(ctx, `SELECT approval_id, object, record_id, fields, at FROM records_lock
-		WHERE tenant_id = $1 AND approval_id > $2 ORDER BY approval_id LIMIT $3`, tenant, after, limit) {
-		if err != nil {
-			return nil, err
-		}
-		var l model.FieldLock
+	return sqldb.Collect(ctx, tx, func(row *sqldb.Row) (l model.FieldLock, err error) {
 		var fields string
 		if err := row.Scan(&l.ApprovalID, &l.Object, &l.RecordID, &fields, &l.At); err != nil {
-			return nil, err
+			return l, err
 		}
-		if err := json.Unmarshal([]byte(fields), &l.Fields); err != nil {
-			return nil, err
-		}
-		all = append(all, l)
-	}
-	return all, nil
+		return l, json.Unmarshal([]byte(fields), &l.Fields)
+	}, `SELECT approval_id, object, record_id, fields, at FROM records_lock
+		WHERE tenant_id = $1 AND approval_id > $2 ORDER BY approval_id LIMIT $3`, tenant, after, limit)
 }

@@ -108,47 +108,27 @@ func (f *facts) validate(d *model.Draft) error {
 }
 
 // loadRuled reads the living records that rules which act before a save name in fields of
-// an object.
+// an object, whoever sees them, and holds them so that nobody deletes them.
 func (w *session) loadRuled(ctx context.Context, object string) (parents, error) {
 	if w.cfg.Rules == nil {
 		return nil, nil
 	}
 	wanted := map[string][]string{}
-	for _, rule := range w.model.WorkflowRules(object, model.BeforeSave) {
+	for _, rule := range w.Model.WorkflowRules(object, model.BeforeSave) {
 		for i := range rule.Actions {
-			a := &rule.Actions[i]
-			f := w.model.Field(object, a.Field)
-			if f == nil || f.Type != model.Reference {
-				continue
-			}
-			if id, err := f.Parse(a.Value); err == nil && id != nil {
-				for _, to := range f.ReferenceTo {
-					wanted[to] = append(wanted[to], id.(string))
-				}
-			}
+			collectReference(w.Model.Field(object, rule.Actions[i].Field), rule.Actions[i].Value, wanted)
 		}
 	}
-	return w.loadNamed(ctx, wanted)
-}
-
-// loadNamed reads living records by object and id, whoever sees them, and holds them so
-// that nobody deletes them.
-func (w *session) loadNamed(ctx context.Context, wanted map[string][]string) (parents, error) {
 	found := parents{}
-	for _, object := range w.model.Objects() { // in one order, so that nobody waits in a circle
+	for _, object := range w.Model.Objects() { // in one order, so that nobody waits in a circle
 		ids := wanted[object.Name]
 		if len(ids) == 0 {
 			continue
 		}
 		var b sqldb.Binds
-		tenant, name := b.Add(w.caller.Tenant), b.Add(object.Name)
-		query := "SELECT r.id, r.account_id FROM records_record r WHERE r.tenant_id = " + tenant + " AND r.object = " +
-			name +
-			" AND " + b.OneOf(w.tx, "r.id", ids) + " AND r.deleted_at = 0" + inOrder(w.tx, "r.id")
-		if w.tx.Dialect() == sqldb.Postgres {
-			query += string(named)
-		}
-		for row, err := range w.tx.Query(ctx, query, b.Args()...) {
+		query := "SELECT r.id, r.account_id FROM " + living(&b, w.Caller.Tenant, object.Name) + " AND " +
+			b.OneOf(w.Tx, "r.id", ids) + w.sql.inOrder("r.id") + w.sql.hold(named)
+		for row, err := range w.Tx.Query(ctx, query, b.Args()...) {
 			var id string
 			p := parent{Object: object.Name}
 			if err == nil {

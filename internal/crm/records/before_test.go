@@ -52,7 +52,7 @@ func fieldsIn(t *testing.T, v View) map[string]any {
 func TestValidationRulesRefuseWithTheirMessagesAndLeaveNothingBehind(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.records.cfg.Rules = automation.Rules{}
-		r.define(tenantA, user(ann, "Ann", sales), set(sales, nil), set(restricted, map[string]model.FieldPermission{
+		r.Define(tenantA, user(ann, "Ann", sales), set(sales, nil), set(restricted, map[string]model.FieldPermission{
 			"Opportunity.NextStep": {Read: true},
 		}),
 			validation("101", "Opportunity", "Amount", "record.Amount < 0", "An amount is not negative."),
@@ -66,21 +66,28 @@ func TestValidationRulesRefuseWithTheirMessagesAndLeaveNothingBehind(t *testing.
 		)
 		anns := Caller{Tenant: tenantA, Subject: ann}
 		create := func(fields string) error {
-			_, err := r.try(anns, "Opportunity", Op{Kind: Create, Fields: r.fieldsOf(`{"Name":"D",` + fields + `}`)})
+			_, err := r.try(
+				anns,
+				"Opportunity",
+				Op{Kind: Create, Fields: r.fieldsOf(`{"Name":"D",` + fields + `}`)},
+			)
 			return err
 		}
 		rows := r.rows()
 		tests := []struct{ fields, message, details string }{
 			{
 				`"StageName":"Prospecting","CloseDate":"2026-02-28","Amount":-1`, "An amount is not negative.",
-				`{"field":"Amount","rules":[{"id":"00000000-0000-4000-8000-000000000101","name":"VR-101","message":"An amount is not negative.","field":"Amount"}]}`,
+				`{"field":"Amount","rules":[{"id":"00000000-0000-4000-8000-000000000101","name":"VR-101",` +
+					`"message":"An amount is not negative.","field":"Amount"}]}`,
 			},
 			// The values that follow from a stage are seen; a field that the caller may not see is not named.
 			{
 				`"CloseDate":"2026-12-31","Amount":-20,"StageName":"Closed Won"`,
 				"An amount is not negative. A deal that is won is closed. Say what is next.",
-				`{"field":"Amount","rules":[{"id":"00000000-0000-4000-8000-000000000101","name":"VR-101","message":"An amount is not negative.","field":"Amount"},` +
-					`{"id":"00000000-0000-4000-8000-000000000102","name":"VR-102","message":"A deal that is won is closed.","field":"CloseDate"},` +
+				`{"field":"Amount","rules":[{"id":"00000000-0000-4000-8000-000000000101","name":"VR-101",` +
+					`"message":"An amount is not negative.","field":"Amount"},` +
+					`{"id":"00000000-0000-4000-8000-000000000102","name":"VR-102",` +
+					`"message":"A deal that is won is closed.","field":"CloseDate"},` +
 					`{"id":"00000000-0000-4000-8000-000000000103","name":"VR-103","message":"Say what is next."}]}`,
 			},
 		}
@@ -112,16 +119,21 @@ func TestValidationRulesRefuseWithTheirMessagesAndLeaveNothingBehind(t *testing.
 			t.Errorf("old: got %v", err)
 		}
 		opp = r.update(anns, opp, `{"Name":"W2"}`)
-		r.define(tenantA, model.Definition{
+		r.Define(tenantA, model.Definition{
 			Kind: model.KindValidationRule, ID: "00000000-0000-4000-8000-000000000104",
 			Value: &model.ValidationRule{Object: "Opportunity", Condition: "true"},
 		})
 		r.update(anns, opp, `{"Amount":7}`) // off with its definition
 		lead := r.create(anns, "Lead", `{"LastName":"Li","Company":"X","Status":"Open - Not Contacted"}`)
 		rows = r.rows()
-		_, _, err := r.records.Convert(t.Context(), anns, Conversion{LeadID: lead.ID}, func(Converted) ([]byte, error) {
-			return nil, nil
-		})
+		_, _, err := r.records.Convert(
+			t.Context(),
+			anns,
+			Conversion{LeadID: lead.ID},
+			func(Converted) ([]byte, error) {
+				return nil, nil
+			},
+		)
 		if codeOf(err) != CodeRuleBroken || r.rows() != rows {
 			t.Errorf("a conversion that makes what a rule refuses: got %v", err)
 		}
@@ -133,14 +145,18 @@ func TestValidationRulesRefuseWithTheirMessagesAndLeaveNothingBehind(t *testing.
 func TestALongTextIsNoWayAroundARule(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.records.cfg.Rules = automation.Rules{}
-		r.define(tenantA, validation("101", "Account", "Description",
+		r.Define(tenantA, validation("101", "Account", "Description",
 			`record.Description.matches("(?i)(first|second|third) word.*forbidden")`,
 			"Some words are not for accounts."),
 			before("201", "Account", `record.Description.matches("(?i)(first|second|third) word.*forbidden")`, both,
 				"Phone", `"1"`))
 		create := func(text string) error {
-			_, err := r.try(system, "Account", Op{Kind: Create, Fields: r.fieldsOf(`{"Name":"A","Description":"` +
-				text + `"}`)})
+			_, err := r.try(
+				system,
+				"Account",
+				Op{Kind: Create, Fields: r.fieldsOf(`{"Name":"A","Description":"` +
+					text + `"}`)},
+			)
 			return err
 		}
 		if err := create(strings.Repeat("a well-behaved text ", 10)); err != nil {
@@ -164,15 +180,27 @@ func TestRulesSetFieldsBeforeTheSave(t *testing.T) {
 		acme := r.create(system, "Account", `{"Name":"Acme"}`)
 		gone := r.create(system, "Account", `{"Name":"Gone"}`)
 		r.do(system, "Account", Op{Kind: Delete, ID: gone.ID})
-		r.define(tenantA, user(ann, "Ann", sales), set(sales, nil), set(restricted, map[string]model.FieldPermission{
-			"Opportunity.LeadSource": {Read: true},
-		}),
+		r.Define(
+			tenantA,
+			user(ann, "Ann", sales),
+			set(sales, nil),
+			set(restricted, map[string]model.FieldPermission{
+				"Opportunity.LeadSource": {Read: true},
+			}),
 			before("201", "Opportunity", "record.Amount >= 1000", both, "StageName", `"Negotiation"`),
 			// sees what follows of the one before
 			before("202", "Opportunity", `record.Probability == 75 || record.StageName == "Negotiation"`, both,
 				"NextStep", `"Call"`),
-			before("203", "Opportunity", "old.Amount != record.Amount", []string{model.OnUpdate}, "LeadSource", `"Web"`,
-				"AccountId", `"`+acme.ID+`"`),
+			before(
+				"203",
+				"Opportunity",
+				"old.Amount != record.Amount",
+				[]string{model.OnUpdate},
+				"LeadSource",
+				`"Web"`,
+				"AccountId",
+				`"`+acme.ID+`"`,
+			),
 			validation("104", "Opportunity", "NextStep", `record.NextStep == "Call" && record.Amount > 5000`,
 				"Too much."),
 		)
@@ -208,7 +236,7 @@ func TestRulesSetFieldsBeforeTheSave(t *testing.T) {
 		}); codeOf(err) != CodeRuleBroken {
 			t.Errorf("validation sees what rules set: got %v", err)
 		}
-		r.define(tenantA, before("203", "Opportunity", "old.Amount != record.Amount", []string{model.OnUpdate},
+		r.Define(tenantA, before("203", "Opportunity", "old.Amount != record.Amount", []string{model.OnUpdate},
 			"AccountId", `"`+gone.ID+`"`))
 		rows := r.rows()
 		_, err := r.try(anns, "Opportunity", Op{Kind: Update, ID: opp.ID, Fields: r.fieldsOf(`{"Amount":11}`)})

@@ -48,7 +48,7 @@ func TestTheRulesOfATransactionHaveABudget(t *testing.T) {
 		for i := range 100 {
 			all = append(all, validation(fmt.Sprint(100+i), "Account", "", costly(i), "Never."))
 		}
-		r.define(tenantA, all...)
+		r.Define(tenantA, all...)
 		anns := Caller{Tenant: tenantA, Subject: ann, CorrelationID: "test"}
 		rows := r.rows()
 		for _, b := range []Batch{r.accounts(1, true), r.accounts(200, true)} {
@@ -72,7 +72,7 @@ func TestABulkDoesWhatTheBudgetOfItsRulesAllows(t *testing.T) {
 		for i := range 100 { // a hundred rules with one condition
 			all = append(all, validation(fmt.Sprint(100+i), "Account", "", costly(0), "Never."))
 		}
-		r.define(tenantA, all...)
+		r.Define(tenantA, all...)
 		each, err := r.apply(t.Context(), Caller{Tenant: tenantA, Subject: ann, CorrelationID: "test"},
 			r.accounts(200, false))
 		if err != nil {
@@ -130,7 +130,7 @@ func TestNothingIsStoredForACallerWhoseTimeRanOut(t *testing.T) {
 				close(ctx.passed)
 			}
 		}}
-		r.define(tenantA, user(ann, "Ann", sales), set(sales, nil), validation("101", "Account", "",
+		r.Define(tenantA, user(ann, "Ann", sales), set(sales, nil), validation("101", "Account", "",
 			`record.Name == "?"`, "Never."))
 		rows := r.rows()
 		_, err := r.apply(ctx, Caller{Tenant: tenantA, Subject: ann, CorrelationID: "test"}, r.accounts(20, false))

@@ -18,13 +18,9 @@ const parentField = "ParentId"
 // maxLevels is how many records may be above one that is put above another.
 const maxLevels = 100
 
-// holdParents is the lock of whoever puts records of an object below others. Two such
-// changes at once could close a circle that neither of them sees.
-const holdParents = "SELECT pg_advisory_xact_lock(hashtextextended($1, 7003))"
-
 // newParents are the records that updates, and rules that act before them, put above
 // others. New records have nothing below them.
-func (k *bench) newParents(ops []Op) (ids []string) {
+func (k *batch) newParents(ops []Op) (ids []string) {
 	f := k.view.Field(parentField)
 	if f == nil {
 		return nil
@@ -47,7 +43,7 @@ func (k *bench) newParents(ops []Op) (ids []string) {
 	if !updates || k.cfg.Rules == nil {
 		return ids
 	}
-	for _, rule := range k.model.WorkflowRules(k.object, model.BeforeSave) {
+	for _, rule := range k.Model.WorkflowRules(k.object, model.BeforeSave) {
 		for i := range rule.Actions {
 			if a := &rule.Actions[i]; a.Field == parentField {
 				add(a.Value)
@@ -57,29 +53,17 @@ func (k *bench) newParents(ops []Op) (ids []string) {
 	return ids
 }
 
-// holdAbove lets nobody else put records of the object below others until the transaction
-// ends. It comes before any row is held, so that nobody waits in a circle.
-func (k *bench) holdAbove(ctx context.Context) error {
-	if k.tx.Dialect() != sqldb.Postgres {
-		return nil // one writes at a time
-	}
-	_, err := k.tx.Exec(ctx, holdParents, "records:"+k.caller.Tenant+":"+k.object)
-	return err
-}
-
 // loadAbove reads what is above some records, whoever sees it, level by level.
-func (k *bench) loadAbove(ctx context.Context, ids []string) error {
+func (k *batch) loadAbove(ctx context.Context, ids []string) error {
 	k.above = map[string]string{}
 	f := k.view.Field(parentField)
 	for level := 0; len(ids) > 0 && level <= maxLevels; level++ {
 		slices.Sort(ids)
 		var b sqldb.Binds
-		up := (&builder{dialect: k.tx.Dialect(), binds: &b}).extract(f)
-		query := "SELECT r.id, coalesce(" + up + ", '') FROM records_record r WHERE r.tenant_id = " +
-			b.Add(k.caller.Tenant) + " AND r.object = " + b.Add(k.object) +
-			" AND " + b.OneOf(k.tx, "r.id", slices.Compact(ids)) + " AND r.deleted_at = 0"
+		query := "SELECT r.id, coalesce(" + k.sql.value(&b, f) + ", '') FROM " +
+			living(&b, k.Caller.Tenant, k.object) + " AND " + b.OneOf(k.Tx, "r.id", slices.Compact(ids))
 		ids = nil
-		for row, err := range k.tx.Query(ctx, query, b.Args()...) {
+		for row, err := range k.Tx.Query(ctx, query, b.Args()...) {
 			var id, parent string
 			if err == nil {
 				err = row.Scan(&id, &parent)
@@ -99,7 +83,7 @@ func (k *bench) loadAbove(ctx context.Context, ids []string) error {
 }
 
 // checkCircle refuses an update that puts a record above itself.
-func (k *bench) checkCircle(d *decision, op *Op) error {
+func (k *batch) checkCircle(d *decision, op *Op) error {
 	for i := range d.changes {
 		parent, _ := d.changes[i].New.(string)
 		if d.changes[i].Field != parentField || parent == "" {
@@ -114,7 +98,7 @@ func (k *bench) checkCircle(d *decision, op *Op) error {
 }
 
 // circle says what is wrong with a record's parent, "" when nothing is.
-func (k *bench) circle(id, parent string) string {
+func (k *batch) circle(id, parent string) string {
 	for level := 0; parent != ""; level++ {
 		switch {
 		case parent == id:
@@ -129,7 +113,7 @@ func (k *bench) circle(id, parent string) string {
 
 // refuseParent blames who wanted a parent: the caller, or else a rule, which is not to
 // tell of a field that the caller may not see.
-func (k *bench) refuseParent(named bool, why string) error {
+func (k *batch) refuseParent(named bool, why string) error {
 	switch {
 	case named:
 		return unfit(k.view.Field(parentField), "%s", why)

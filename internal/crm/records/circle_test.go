@@ -86,7 +86,7 @@ func TestARuleMakesNoCircleOfParents(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		top, low := r.create(system, "Account", `{"Name":"Top"}`), r.create(system, "Account", `{"Name":"Low"}`)
 		r.records.cfg.Rules = automation.Rules{}
-		r.define(tenantA, before("101", "Account", "", []string{model.OnUpdate}, "ParentId", `"`+top.ID+`"`))
+		r.Define(tenantA, before("101", "Account", "", []string{model.OnUpdate}, "ParentId", `"`+top.ID+`"`))
 		if got := r.update(system, low, `{"Phone":"1"}`); !strings.Contains(string(got.Fields), top.ID) {
 			t.Errorf("got %s", got.Fields)
 		}

@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -52,11 +53,11 @@ type Converted struct {
 func (s *Records) Convert(ctx context.Context, c Caller, v Conversion, answer func(Converted) ([]byte, error)) (
 	out []byte, replay bool, err error,
 ) {
-	err = s.write(ctx, "records.convert", &c, func(ctx context.Context, w *session) error {
+	err = s.Write(ctx, "convert", s.as(c, func(ctx context.Context, w *session) error {
 		var done Converted
 		var kept []byte
 		kept, replay, err = w.idempotent(ctx, v.Once, func() ([]byte, error) {
-			k := &conversion{session: w, want: &v}
+			k := &conversion{session: w, want: &v, created: []string{}}
 			if done, err = k.run(ctx); err != nil {
 				return nil, err
 			}
@@ -73,7 +74,7 @@ func (s *Records) Convert(ctx context.Context, c Caller, v Conversion, answer fu
 			out, err = answer(done)
 		}
 		return err
-	})
+	}))
 	return out, replay, err
 }
 
@@ -119,9 +120,6 @@ func (k *conversion) run(ctx context.Context) (Converted, error) {
 	}
 	if err := k.save(ctx, k.done); err != nil {
 		return Converted{}, err
-	}
-	if k.created == nil {
-		k.created = []string{}
 	}
 	return Converted{k.view.show(after), account.ID, contact.ID, wire.OrNull(opportunity), k.created}, nil
 }
@@ -173,35 +171,38 @@ func (k *conversion) account(ctx context.Context, id string) (*model.Record, err
 	if id != "" {
 		return k.join(ctx, objAccount, id, "accountId")
 	}
-	if k.want.Match && k.view.Reads("Company") && k.model.View(k.user, objAccount).Reads("Name") {
-		found, err := k.match(ctx, objAccount, func(b *sqldb.Binds) string {
-			return "r.name" +
-				same(b, lead.text("Company"))
-		})
+	if k.want.Match && k.view.Reads("Company") && k.Model.View(k.User, objAccount).Reads("Name") {
+		found, err := k.match(
+			ctx,
+			objAccount,
+			func(b *sqldb.Binds) string { return "r.name" + same(b, lead.text("Company")) },
+		)
 		if found != nil || err != nil {
 			return found, err
 		}
 	}
 	return k.make(ctx, objAccount, k.copy(objAccount, map[string]string{
-		"Name": "Company", "Industry": "Industry", "Rating": "Rating", "Phone": "Phone", "Website": "Website",
-		"AnnualRevenue":     "AnnualRevenue",
-		"NumberOfEmployees": "NumberOfEmployees", "BillingStreet": "Street", "BillingCity": "City",
-		"BillingState":      "State",
+		"Name": "Company", "BillingStreet": "Street", "BillingCity": "City", "BillingState": "State",
 		"BillingPostalCode": "PostalCode", "BillingCountry": "Country",
-	}))
+	}, "Industry", "Rating", "Phone", "Website", "AnnualRevenue", "NumberOfEmployees"))
 }
 
-// copy is fields of a new record that are taken over from the lead. What the caller does
+// copy is fields of a new record that are taken over from the lead: from says from which,
+// alike are those with the same name. What the caller does
 // not see of the lead is not among them, nor what is sensitive there and would not be here,
 // nor what the picklist here does not have.
-func (k *conversion) copy(object string, from map[string]string) map[string]jsontext.Value {
+func (k *conversion) copy(object string, from map[string]string, alike ...string) map[string]jsontext.Value {
+	for _, name := range alike {
+		from[name] = name
+	}
 	fields := make(map[string]jsontext.Value, len(from))
 	for to, field := range from {
 		value := k.lead.Fields[field]
-		if value == nil || !k.view.Reads(field) || k.model.Sensitive(objLead, field) && !k.model.Sensitive(object, to) {
+		if value == nil || !k.view.Reads(field) ||
+			k.Model.Sensitive(objLead, field) && !k.Model.Sensitive(object, to) {
 			continue
 		}
-		if f := k.model.Field(object, to); f.Type == model.Picklist &&
+		if f := k.Model.Field(object, to); f.Type == model.Picklist &&
 			!slices.Contains(f.Values, values(k.lead.Fields).text(field)) {
 			continue
 		}
@@ -216,12 +217,9 @@ func (k *conversion) contact(ctx context.Context, account *model.Record) (*model
 		return found, err
 	}
 	fields := k.copy(objContact, map[string]string{
-		"Salutation": "Salutation", "FirstName": "FirstName", "LastName": "LastName", "Title": "Title",
-		"Email": "Email", "Phone": "Phone",
-		"MobilePhone": "MobilePhone", "LeadSource": "LeadSource", "MailingStreet": "Street", "MailingCity": "City",
-		"MailingState":      "State",
+		"MailingStreet": "Street", "MailingCity": "City", "MailingState": "State",
 		"MailingPostalCode": "PostalCode", "MailingCountry": "Country",
-	})
+	}, "Salutation", "FirstName", "LastName", "Title", "Email", "Phone", "MobilePhone", "LeadSource")
 	fields["AccountId"] = jsonOf(account.ID)
 	return k.make(ctx, objContact, fields)
 }
@@ -231,7 +229,7 @@ func (k *conversion) contact(ctx context.Context, account *model.Record) (*model
 // that the caller may read, else it could try out what is in the others.
 func (k *conversion) sameContact(ctx context.Context, account *model.Record) (*model.Record, error) {
 	email := values(k.lead.Fields).text("Email")
-	contact := k.model.View(k.user, objContact)
+	contact := k.Model.View(k.User, objContact)
 	byEmail := email != "" && k.view.Reads("Email") && contact.Reads("Email")
 	if !k.want.Match || !k.view.Reads("Name") || !byEmail && !contact.Reads("Name") {
 		return nil, nil
@@ -239,8 +237,7 @@ func (k *conversion) sameContact(ctx context.Context, account *model.Record) (*m
 	return k.match(ctx, objContact, func(b *sqldb.Binds) string {
 		within := "r.account_id = " + b.Add(account.ID) + " AND r.account_id <> '' AND "
 		if byEmail {
-			builder := &builder{dialect: k.tx.Dialect(), binds: b}
-			return within + builder.extract(k.model.Field(objContact, "Email")) + same(b, email)
+			return within + k.sql.value(b, k.Model.Field(objContact, "Email")) + same(b, email)
 		}
 		return within + "r.name" + same(b, k.lead.Name)
 	})
@@ -254,21 +251,21 @@ func same(b *sqldb.Binds, text string) string {
 
 // match is the oldest living record that the caller sees and that fits, nil when there is
 // none.
-func (k *conversion) match(ctx context.Context, object string, fits func(*sqldb.Binds) string) (*model.Record, error) {
-	if !k.model.Can(k.user, object, model.ReadOp) {
+func (k *conversion) match(
+	ctx context.Context,
+	object string,
+	fits func(*sqldb.Binds) string,
+) (*model.Record, error) {
+	if !k.Model.Can(k.User, object, model.ReadOp) {
 		return nil, nil
 	}
 	var b sqldb.Binds
-	where, err := k.living(ctx, object, k.cfg.Visible.WhereOne, &b)
+	from, err := k.visible(ctx, object, &b)
 	if err != nil {
 		return nil, err
 	}
-	query := "SELECT " + columns + " FROM records_record r WHERE " + where + " AND " + fits(&b) +
-		" ORDER BY r.id LIMIT 1"
-	if k.tx.Dialect() == sqldb.Postgres {
-		query += string(named)
-	}
-	found, err := many(ctx, k.tx, "records.match", query, b.Args()...)
+	query := "SELECT " + columns + " FROM " + from + " AND " + fits(&b) + " ORDER BY r.id LIMIT 1" + k.sql.hold(named)
+	found, err := many(ctx, k.Tx, "match", query, b.Args()...)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -293,10 +290,8 @@ func (k *conversion) opportunity(ctx context.Context, account, contact *model.Re
 	case k.want.Opportunity == nil:
 		return "", nil
 	}
-	fields := k.copy(objOpportunity, map[string]string{"Name": "Company", "LeadSource": "LeadSource"})
-	for name, value := range k.want.Opportunity {
-		fields[name] = value
-	}
+	fields := k.copy(objOpportunity, map[string]string{"Name": "Company"}, "LeadSource")
+	maps.Copy(fields, k.want.Opportunity)
 	fields["AccountId"], fields["ContactId"] = jsonOf(account.ID), jsonOf(contact.ID)
 	r, err := k.make(ctx, objOpportunity, fields)
 	if err != nil {
@@ -307,15 +302,14 @@ func (k *conversion) opportunity(ctx context.Context, account, contact *model.Re
 
 // make decides about a new record. Fields that the caller may not write are left empty,
 // unless it named them itself; those that are empty too.
-func (k *conversion) make(ctx context.Context, object string, fields map[string]jsontext.Value) (*model.Record, error) {
+func (k *conversion) make(
+	ctx context.Context,
+	object string,
+	fields map[string]jsontext.Value,
+) (*model.Record, error) {
 	view, err := k.viewOf(object, model.CreateOp)
 	if err != nil {
 		return nil, err
-	}
-	known := parents{}
-	for i := range k.done {
-		r := &k.done[i].after
-		known[r.ID] = parent{r.Object, r.AccountID}
 	}
 	wanted := map[string][]string{}
 	for name, value := range fields {
@@ -330,22 +324,22 @@ func (k *conversion) make(ctx context.Context, object string, fields map[string]
 	if op.OwnerID == "" {
 		op.OwnerID = k.lead.OwnerID
 	}
-	collectReferences(view.Object, op, wanted)
+	for name, raw := range fields {
+		collectReference(view.Field(name), raw, wanted)
+	}
 	found, err := k.loadParents(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
-	for id, p := range known {
-		found[id] = p
+	for i := range k.done {
+		r := &k.done[i].after
+		found[r.ID] = parent{r.Object, r.AccountID}
 	}
 	ruled, err := k.loadRuled(ctx, object)
 	if err != nil {
 		return nil, err
 	}
-	d, err := create(&facts{
-		model: k.model, view: view, user: k.user, now: k.now, parents: found,
-		rules: k.cfg.Rules, judge: k.judge, ruled: ruled,
-	}, uuid.Must(uuid.NewV7()).String(), op)
+	d, err := create(k.facts(view, found, ruled, nil), uuid.Must(uuid.NewV7()).String(), op)
 	if err != nil {
 		return nil, err
 	}
@@ -364,7 +358,7 @@ func (k *conversion) close(ctx context.Context, account, contact, opportunity st
 		fields["ConvertedOpportunityId"] = jsonOf(opportunity)
 		known[opportunity] = parent{Object: objOpportunity}
 	}
-	if f := k.model.Field(objLead, "Status"); f != nil && slices.Contains(f.Values, convertedStatus) {
+	if f := k.Model.Field(objLead, "Status"); f != nil && slices.Contains(f.Values, convertedStatus) {
 		fields["Status"] = jsonOf(convertedStatus)
 	}
 	locks, err := k.loadLocks(ctx, objLead, []string{k.lead.ID})
@@ -375,17 +369,15 @@ func (k *conversion) close(ctx context.Context, account, contact, opportunity st
 	if err != nil {
 		return nil, err
 	}
-	f := &facts{
-		model: k.model, view: k.view, user: k.user, now: k.now, parents: known, locks: locks[k.lead.ID],
-		rules: k.cfg.Rules, judge: k.judge, ruled: ruled, system: true,
-	}
+	f := k.facts(k.view, known, ruled, locks[k.lead.ID])
+	f.system = true
 	d, err := update(f, &k.lead.Record, &Op{Kind: Update, ID: k.lead.ID, Fields: fields})
 	if err != nil {
 		return nil, err
 	}
 	d.action = actionConverted
 	d.events = append(d.events, wire.LeadConverted{
-		LeadID: k.lead.ID, ConvertedAt: k.now, ConvertedBy: k.user, AccountID: account, ContactID: contact,
+		LeadID: k.lead.ID, ConvertedAt: k.now, ConvertedBy: k.User, AccountID: account, ContactID: contact,
 		OpportunityID: wire.OrNull(opportunity), RecordVersion: d.after.Version,
 	})
 	k.done = append(k.done, d)

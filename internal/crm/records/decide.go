@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/wire"
@@ -33,10 +34,10 @@ type Op struct {
 
 // The codes of refusals.
 const (
-	CodeObjectUnknown   = "OBJECT_UNKNOWN"
+	CodeObjectUnknown   = kit.CodeObjectUnknown
 	CodeRecordNotFound  = "RECORD_NOT_FOUND"
 	CodeVersionMismatch = "VERSION_MISMATCH"
-	CodeAccessDenied    = "ACCESS_DENIED"
+	CodeAccessDenied    = kit.CodeAccessDenied
 	CodeReferenced      = "RECORD_REFERENCED"
 	CodeLocked          = "RECORD_LOCKED"
 	CodeConverted       = "LEAD_CONVERTED"
@@ -73,6 +74,13 @@ type facts struct {
 	ruled   parents // records that rules name in fields, whoever sees them
 	// system says that the server itself changes the record: it may write what is read-only.
 	system bool
+}
+
+func (w *session) facts(v view, known, ruled parents, locks []lock) *facts {
+	return &facts{
+		model: w.Model, view: v, user: w.User, now: w.now, parents: known, locks: locks, rules: w.cfg.Rules,
+		judge: w.judge, ruled: ruled,
+	}
 }
 
 // change is a field before and after; nil is empty.

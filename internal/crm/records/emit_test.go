@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"renga.dev/renga/internal/crm/crmtest"
 	"renga.dev/renga/internal/crm/model"
 )
 
@@ -81,7 +82,7 @@ func user(id, name string, sets ...string) model.Definition {
 // events that follow with all of their fields.
 func TestEveryChangeTellsExactlyWhatItMust(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.define(tenantA, user(ann, "Ann"), user(ben, "Ben"),
+		r.Define(tenantA, user(ann, "Ann"), user(ben, "Ben"),
 			model.Definition{Kind: model.KindGroup, ID: queue, Value: &model.Group{
 				ID: queue, Name: "Inbound",
 				Type: model.Queue,
@@ -94,19 +95,19 @@ func TestEveryChangeTellsExactlyWhatItMust(t *testing.T) {
 			ann: "ann", ben: "ben", queue: "queue",
 			model.SystemUser(tenantA): "system", tenantA: "A",
 		}}
-		r.at("2026-01-10T12:34:56.789Z")
+		r.Clock.At(r, "2026-01-10T12:34:56.789Z")
 		account := r.create(system, "Account", `{"Name":"Acme","Secret__c":"s3cret","AnnualRevenue":1234.5}`)
 		s.name(account.ID, "acme")
 		s.step("an account, with a sensitive field")
-		opp := r.do(system, "Opportunity", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(
-			`{"Name":"Deal A","StageName":"Qualification","CloseDate":"2026-02-28","AccountId":"` + account.ID + `"}`)})
+		opp := r.do(system, "Opportunity", Op{Kind: Create, OwnerID: ann, Fields: crmtest.Fields(r,
+			`{"Name":"Deal A","StageName":"Qualification","CloseDate":"2026-02-28","AccountId":"`+account.ID+`"}`)})
 		s.name(opp.ID, "deal")
 		s.step("an opportunity: its stage says the rest")
 		opp = r.update(system, opp, `{"Name":"Deal A"}`)
 		s.step("what changes nothing")
 		opp = r.update(system, opp, `{"StageName":"Negotiation","Probability":50}`)
 		s.step("another stage, with a probability of its own, in the same millisecond")
-		r.at("2026-01-10T12:00:00.000Z")
+		r.Clock.At(r, "2026-01-10T12:00:00.000Z")
 		opp = r.do(system, "Opportunity", Op{
 			Kind: Update, ID: opp.ID, Version: opp.RecordVersion, OwnerID: ben,
 			Fields: r.fieldsOf(`{"StageName":"Closed Won"}`),
@@ -134,7 +135,7 @@ func TestEveryChangeTellsExactlyWhatItMust(t *testing.T) {
 // emission.
 func TestTeamsMembersAndConversionsTellExactlyWhatTheyMust(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.define(tenantA, user(ann, "Ann"), user(ben, "Ben"))
+		r.Define(tenantA, user(ann, "Ann"), user(ben, "Ben"))
 		r.older(tenantA)
 		s := &script{rig: r, names: map[string]string{
 			ann: "ann", ben: "ben", model.SystemUser(tenantA): "system",
@@ -142,7 +143,7 @@ func TestTeamsMembersAndConversionsTellExactlyWhatTheyMust(t *testing.T) {
 		}}
 		as := Caller{Tenant: tenantA, CorrelationID: "test"}
 		yes, no, attended := true, false, "Attended"
-		r.at("2026-01-10T12:34:56.789Z")
+		r.Clock.At(r, "2026-01-10T12:34:56.789Z")
 		must := func(err error) {
 			t.Helper()
 			if err != nil {
@@ -153,11 +154,19 @@ func TestTeamsMembersAndConversionsTellExactlyWhatTheyMust(t *testing.T) {
 		s.name(account.ID, "acme")
 		campaign := r.create(system, "Campaign", `{"Name":"Spring 2026 Webinar"}`)
 		s.name(campaign.ID, "spring")
-		lead := r.create(system, "Lead",
-			`{"FirstName":"Li","LastName":"Na","Company":"Initech","Status":"Working - Contacted","Email":"li@example.com","LeadSource":"Web"}`)
+		lead := r.create(
+			system,
+			"Lead",
+			`{"FirstName":"Li","LastName":"Na","Company":"Initech","Status":"Working - Contacted",`+
+				`"Email":"li@example.com","LeadSource":"Web"}`,
+		)
 		s.name(lead.ID, "li")
-		second := r.create(system, "Lead",
-			`{"LastName":"Na","FirstName":"Li","Company":"Initech","Status":"Working - Contacted","Email":"li@example.com"}`)
+		second := r.create(
+			system,
+			"Lead",
+			`{"LastName":"Na","FirstName":"Li","Company":"Initech","Status":"Working - Contacted",`+
+				`"Email":"li@example.com"}`,
+		)
 		s.name(second.ID, "li2")
 		s.outbox()
 
@@ -219,15 +228,19 @@ func TestTeamsMembersAndConversionsTellExactlyWhatTheyMust(t *testing.T) {
 // takes along, and what a new tenant keeps out of events.
 func TestWhatGoesWithARecordIsTold(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.define(tenantA, user(ann, "Ann"), user(ben, "Ben"))
+		r.Define(tenantA, user(ann, "Ann"), user(ben, "Ben"))
 		s := &script{rig: r, names: map[string]string{
 			ann: "ann", ben: "ben", model.SystemUser(tenantA): "system",
 			tenantA: "A",
 		}}
 		as := Caller{Tenant: tenantA, CorrelationID: "test"}
-		r.at("2026-01-10T12:34:56.789Z")
-		lead := r.create(system, "Lead",
-			`{"LastName":"Na","Company":"Initech","Status":"Working - Contacted","Email":"na@example.com","Phone":"1","Street":"2","City":"Kobe"}`)
+		r.Clock.At(r, "2026-01-10T12:34:56.789Z")
+		lead := r.create(
+			system,
+			"Lead",
+			`{"LastName":"Na","Company":"Initech","Status":"Working - Contacted","Email":"na@example.com",`+
+				`"Phone":"1","Street":"2","City":"Kobe"}`,
+		)
 		s.name(lead.ID, "na")
 		s.step("a lead with personal fields")
 		r.update(system, lead, `{"MobilePhone":"3","PostalCode":"4","Title":"Buyer"}`)

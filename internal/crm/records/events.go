@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/wire"
 )
@@ -97,7 +98,7 @@ func stageEvent(m *model.Model, before, after *model.Record) wire.Payload {
 }
 
 // envelopes puts the events of a change of a record into their envelopes.
-func envelopes(to []wire.Event, c *Caller, r *model.Record, payloads []wire.Payload) ([]wire.Event, error) {
+func envelopes(to []wire.Event, c kit.Caller, r *model.Record, payloads []wire.Payload) ([]wire.Event, error) {
 	for i, p := range payloads {
 		body, err := wire.NewPayload(p)
 		if err != nil {

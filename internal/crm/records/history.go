@@ -51,7 +51,7 @@ func appendChanges(dst []byte, changes []change) []byte {
 func (s *Records) History(ctx context.Context, c Caller, object, id string, offset, limit int) (
 	page []Entry, total int, err error,
 ) {
-	err = s.read(ctx, "records.history", &c, func(ctx context.Context, w *session) error {
+	err = s.Read(ctx, "history", s.as(c, func(ctx context.Context, w *session) error {
 		v, err := w.viewOf(object, model.ReadOp)
 		if err != nil {
 			return err
@@ -60,48 +60,36 @@ func (s *Records) History(ctx context.Context, c Caller, object, id string, offs
 		if err != nil {
 			return err
 		}
-		page = []Entry{}
-		var b sqldb.Binds
-		from := " FROM records_history h WHERE h.tenant_id = " + b.Add(c.Tenant) + " AND h.object = " + b.Add(object) +
-			" AND h.record_id = " + b.Add(r.ID) +
-			" AND (h.action <> " + b.Add(actionUpdated) + " OR " + v.told(w.tx, &b) + ")"
-		if err := w.tx.Row(ctx, "SELECT count(*)"+from, b.Args()...).Scan(&total); err != nil {
+		b := sqldb.Bind(c.Tenant, object, r.ID, actionUpdated)
+		from := " FROM records_history h WHERE h.tenant_id = $1 AND h.object = $2 AND h.record_id = $3 AND " +
+			"(h.action <> $4 OR EXISTS (SELECT 1 FROM " + w.sql.changes + " WHERE " +
+			b.OneOf(w.Tx, w.sql.changedField, v.changed()) + "))"
+		if err := w.Tx.Row(ctx, "SELECT count(*)"+from, b.Args()...).Scan(&total); err != nil {
 			return err
 		}
 		query := "SELECT h.version, h.at, h.user_id, h.action, h.changes" + from + " ORDER BY h.version DESC LIMIT " +
 			b.Add(limit) + " OFFSET " + b.Add(offset)
-		for row, err := range w.tx.Query(ctx, query, b.Args()...) {
-			var e Entry
+		page, err = sqldb.Collect(ctx, w.Tx, func(row *sqldb.Row) (e Entry, err error) {
 			var changes string
-			if err == nil {
-				err = row.Scan(&e.RecordVersion, &e.At, &e.UserID, &e.Action, &changes)
+			if err := row.Scan(&e.RecordVersion, &e.At, &e.UserID, &e.Action, &changes); err != nil {
+				return e, err
 			}
-			if err == nil {
-				err = json.Unmarshal([]byte(changes), &e.Changes)
-			}
-			if err != nil {
-				return err
-			}
+			err = json.Unmarshal([]byte(changes), &e.Changes)
 			e.Changes = v.filter(e.Changes)
-			page = append(page, e)
-		}
-		return nil
-	})
+			return e, err
+		}, query, b.Args()...)
+		return err
+	}))
 	return page, total, err
 }
 
-// told is the condition of entries of which the user may read a field.
-func (v view) told(tx *sqldb.Tx, b *sqldb.Binds) string {
+// changed are the names under which changes that the user may read are in the history.
+func (v view) changed() []string {
 	seen := []string{ownerField}
 	for _, f := range v.Readable {
 		seen = append(seen, f.Name)
 	}
-	if tx.Dialect() == sqldb.Postgres {
-		return "EXISTS (SELECT 1 FROM json_array_elements(CAST(h.changes AS json)) AS c(change) WHERE " +
-			b.OneOf(tx, "(c.change ->> 'field')", seen) + ")"
-	}
-	return "EXISTS (SELECT 1 FROM json_each(h.changes) AS c WHERE " + b.OneOf(tx, "json_extract(c.value, '$.field')",
-		seen) + ")"
+	return seen
 }
 
 // filter leaves what the user may read now, without the values of what is sensitive now.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
@@ -47,11 +48,6 @@ type recordBody struct {
 	OwnerID       rest.ID                   `json:"ownerId"`
 	Fields        map[string]jsontext.Value `json:"fields"`
 	RecordVersion *wire.Stamp               `json:"recordVersion"`
-}
-
-// callerOf is who wants something of records.
-func callerOf(c *gate.Call) Caller {
-	return Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject, CorrelationID: c.CorrelationID}
 }
 
 // create answers POST /records/{object}.
@@ -114,11 +110,18 @@ func seenVersion(c *gate.Call, body *wire.Stamp) (wire.Stamp, error) {
 	case err != nil:
 		return 0, err
 	case header == "" && body == nil:
-		return 0, fault.New(fault.Invalid, "VERSION_REQUIRED",
-			`the version that you have seen is required, as the header If-Match: "<recordVersion>" or as recordVersion in the body`).
+		return 0, fault.New(
+			fault.Invalid,
+			"VERSION_REQUIRED",
+			`the version that you have seen is required,`+
+				` as the header If-Match: "<recordVersion>" or as recordVersion in the body`,
+		).
 			With(map[string]string{"field": "recordVersion"})
 	case header != "" && body != nil:
-		return 0, rest.Invalid("recordVersion", "recordVersion is there twice, in the header If-Match and in the body")
+		return 0, rest.Invalid(
+			"recordVersion",
+			"recordVersion is there twice, in the header If-Match and in the body",
+		)
 	case header == "":
 		return *body, nil
 	case header == "*":
@@ -133,7 +136,7 @@ func seenVersion(c *gate.Call, body *wire.Stamp) (wire.Stamp, error) {
 
 // applyOne does one operation and shows the record.
 func (a *api) applyOne(ctx context.Context, c *gate.Call, op Op, once *wire.Once) (gate.Reply, error) {
-	shown, _, err := a.records.One(ctx, callerOf(c), c.Path("object"), op, once)
+	shown, _, err := a.records.One(ctx, kit.CallerOf(c), c.Path("object"), op, once)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -142,7 +145,7 @@ func (a *api) applyOne(ctx context.Context, c *gate.Call, op Op, once *wire.Once
 
 // get answers GET /records/{object}/{id}.
 func (a *api) get(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	found, err := a.records.Get(ctx, callerOf(c), c.Path("object"), c.Path("id"))
+	found, err := a.records.Get(ctx, kit.CallerOf(c), c.Path("object"), c.Path("id"))
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -170,7 +173,7 @@ func (a *api) list(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.records.List(ctx, callerOf(c), c.Path("object"), want)
+	rows, total, err := a.records.List(ctx, kit.CallerOf(c), c.Path("object"), want)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -183,7 +186,7 @@ func (a *api) history(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.records.History(ctx, callerOf(c), c.Path("object"), c.Path("id"), p.Offset(), p.Size)
+	rows, total, err := a.records.History(ctx, kit.CallerOf(c), c.Path("object"), c.Path("id"), p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
@@ -47,7 +48,7 @@ func (a *api) bulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 			return gate.Reply{}, err
 		}
 	}
-	body, _, err := a.records.Apply(ctx, callerOf(c), batch, func(results []Result) ([]byte, error) {
+	body, _, err := a.records.Apply(ctx, kit.CallerOf(c), batch, func(results []Result) ([]byte, error) {
 		return a.appendResults(ctx, nil, results), nil
 	})
 	return gate.Reply{Raw: body}, err

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
@@ -41,7 +42,7 @@ func only(object string, next rest.Handler) rest.Handler {
 
 // listTeam answers GET /records/{object}/{id}/team.
 func (a *api) listTeam(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	members, err := a.records.Team(ctx, callerOf(c), c.Path("object"), c.Path("id"))
+	members, err := a.records.Team(ctx, kit.CallerOf(c), c.Path("object"), c.Path("id"))
 	return gate.Reply{Body: map[string]any{"items": members}}, err
 }
 
@@ -54,14 +55,14 @@ func (a *api) putTeamMember(ctx context.Context, c *gate.Call) (gate.Reply, erro
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
-	m, created, err := a.records.PutTeamMember(ctx, callerOf(c), c.Path("object"), c.Path("id"), c.Path("userId"),
+	m, created, err := a.records.PutTeamMember(ctx, kit.CallerOf(c), c.Path("object"), c.Path("id"), c.Path("userId"),
 		b.TeamRole, b.AccessLevel)
 	return gate.Reply{Status: rest.PutStatus(created), Body: &m}, err
 }
 
 // removeTeamMember answers DELETE /records/{object}/{id}/team/{userId}.
 func (a *api) removeTeamMember(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	err := a.records.RemoveTeamMember(ctx, callerOf(c), c.Path("object"), c.Path("id"), c.Path("userId"))
+	err := a.records.RemoveTeamMember(ctx, kit.CallerOf(c), c.Path("object"), c.Path("id"), c.Path("userId"))
 	return gate.Reply{Status: http.StatusNoContent}, err
 }
 
@@ -71,7 +72,7 @@ func (a *api) listMembers(ctx context.Context, c *gate.Call) (gate.Reply, error)
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.records.Members(ctx, callerOf(c), c.Path("id"), p.Offset(), p.Size)
+	rows, total, err := a.records.Members(ctx, kit.CallerOf(c), c.Path("id"), p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -87,14 +88,14 @@ func (a *api) putMember(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
-	m, created, err := a.records.PutMember(ctx, callerOf(c), c.Path("id"), c.Path("memberType"), c.Path("memberId"),
+	m, created, err := a.records.PutMember(ctx, kit.CallerOf(c), c.Path("id"), c.Path("memberType"), c.Path("memberId"),
 		MemberDraft(b))
 	return gate.Reply{Status: rest.PutStatus(created), Body: &m}, err
 }
 
 // removeMember answers DELETE /records/{object}/{id}/members/{memberType}/{memberId}.
 func (a *api) removeMember(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	err := a.records.RemoveMember(ctx, callerOf(c), c.Path("id"), c.Path("memberType"), c.Path("memberId"))
+	err := a.records.RemoveMember(ctx, kit.CallerOf(c), c.Path("id"), c.Path("memberType"), c.Path("memberId"))
 	return gate.Reply{Status: http.StatusNoContent}, err
 }
 
@@ -127,7 +128,7 @@ func (a *api) convertLead(ctx context.Context, c *gate.Call) (gate.Reply, error)
 	if b.RecordVersion != nil {
 		v.Version = *b.RecordVersion
 	}
-	body, _, err := a.records.Convert(ctx, callerOf(c), v, func(done Converted) ([]byte, error) {
+	body, _, err := a.records.Convert(ctx, kit.CallerOf(c), v, func(done Converted) ([]byte, error) {
 		return json.Marshal(&done)
 	})
 	return gate.Reply{Raw: body}, err

@@ -2,7 +2,9 @@ package records
 
 import (
 	"context"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
@@ -12,7 +14,7 @@ import (
 
 // Get is a record that the caller sees.
 func (s *Records) Get(ctx context.Context, c Caller, object, id string) (found View, err error) {
-	err = s.read(ctx, "records.get", &c, func(ctx context.Context, w *session) error {
+	err = s.Read(ctx, "get", s.as(c, func(ctx context.Context, w *session) error {
 		v, err := w.viewOf(object, model.ReadOp)
 		if err != nil {
 			return err
@@ -23,21 +25,21 @@ func (s *Records) Get(ctx context.Context, c Caller, object, id string) (found V
 		}
 		found = v.show(&r.Record)
 		return nil
-	})
+	}))
 	return found, err
 }
 
 // List is a page of the records of an object that the caller sees, and how many there are
 // on all pages.
 func (s *Records) List(ctx context.Context, c Caller, object string, q Query) (page []View, total int, err error) {
-	err = s.read(ctx, "records.list", &c, func(ctx context.Context, w *session) error {
+	err = s.Read(ctx, "list", s.as(c, func(ctx context.Context, w *session) error {
 		v, err := w.viewOf(object, model.ReadOp)
 		if err != nil {
 			return err
 		}
 		page, total, err = w.list(ctx, v, &q)
 		return err
-	})
+	}))
 	return page, total, err
 }
 
@@ -62,15 +64,14 @@ func (w *session) list(ctx context.Context, v view, q *Query) (page []View, tota
 		return nil, 0, fault.New(fault.Invalid, wire.CodeInvalid, "a list may have at most %d filters", maxFilters)
 	}
 	l := &listing{session: w, offset: q.Offset}
-	l.builder = &builder{view: v, dialect: w.tx.Dialect(), binds: &l.binds}
-	l.where = "r.tenant_id = " + l.binds.Add(w.caller.Tenant) + " AND r.object = " + l.binds.Add(v.Object.Name) +
-		" AND r.deleted_at = 0"
+	l.builder = &builder{view: v, sql: w.sql, binds: &l.binds}
+	_, l.where, _ = strings.Cut(living(&l.binds, w.Caller.Tenant, v.Object.Name), " WHERE ")
 	if err := l.narrow(ctx, q); err != nil {
 		return nil, 0, err
 	}
 	if l.total < 0 {
 		l.along()
-		err = w.tx.Row(ctx, "SELECT count(*) FROM records_record r WHERE "+l.where, l.binds.Args()...).Scan(&l.total)
+		err = w.Tx.Row(ctx, "SELECT count(*) FROM records_record r WHERE "+l.where, l.binds.Args()...).Scan(&l.total)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -80,9 +81,13 @@ func (w *session) list(ctx context.Context, v view, q *Query) (page []View, tota
 		return []View{}, l.total, err
 	}
 	l.along()
-	query := "SELECT " + columns + " FROM " + l.from() + " ORDER BY " + order +
+	from := "records_record r WHERE " + l.where
+	if l.named {
+		from = fmt.Sprintf(w.sql.found, l.where)
+	}
+	query := "SELECT " + columns + " FROM " + from + " ORDER BY " + order +
 		" LIMIT " + l.binds.Add(q.Limit) + " OFFSET " + l.binds.Add(l.offset)
-	records, err := many(ctx, w.tx, "records.list", query, l.binds.Args()...)
+	records, err := many(ctx, w.Tx, "list", query, l.binds.Args()...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -91,15 +96,6 @@ func (w *session) list(ctx context.Context, v view, q *Query) (page []View, tota
 		page[i] = v.show(&records[i])
 	}
 	return page, l.total, nil
-}
-
-// from is what the page is read from. Few records are found first and then sorted, which
-// PostgreSQL is not inclined to (inOrder).
-func (l *listing) from() string {
-	if l.named && l.dialect == sqldb.Postgres {
-		return "(SELECT * FROM records_record r WHERE " + l.where + " OFFSET 0) AS r"
-	}
-	return "records_record r WHERE " + l.where
 }
 
 // narrow adds the filters and what the caller sees. Filters that an index serves come
@@ -114,7 +110,7 @@ func (l *listing) narrow(ctx context.Context, q *Query) error {
 		var n int
 		query := "SELECT count(*) FROM (SELECT 1 FROM records_record r WHERE " + l.where + " LIMIT " +
 			strconv.Itoa(fewRows+1) + ") AS x"
-		if err := l.tx.Row(ctx, query, l.binds.Args()...).Scan(&n); err != nil {
+		if err := l.Tx.Row(ctx, query, l.binds.Args()...).Scan(&n); err != nil {
 			return err
 		}
 		few = n <= fewRows
@@ -126,11 +122,11 @@ func (l *listing) narrow(ctx context.Context, q *Query) error {
 	switch {
 	case few:
 		l.named = true
-		return l.visible(ctx, l.cfg.Visible.WhereOne)
+		return l.seen(ctx, l.cfg.Visible.WhereOne)
 	case len(served) > 0:
-		return l.visible(ctx, l.cfg.Visible.Where)
+		return l.seen(ctx, l.cfg.Visible.Where)
 	}
-	total, ids, err := l.cfg.Visible.See(ctx, l.tx, l.caller.Tenant, l.view.Object.Name, l.user, model.Read)
+	total, ids, err := l.cfg.Visible.See(ctx, l.Tx, l.Caller.Tenant, l.view.Object.Name, l.User, model.Read)
 	if err != nil {
 		return err
 	}
@@ -139,29 +135,31 @@ func (l *listing) narrow(ctx context.Context, q *Query) error {
 	}
 	if ids == nil {
 		l.scans = true
-		return l.visible(ctx, l.cfg.Visible.Where)
+		return l.seen(ctx, l.cfg.Visible.Where)
 	}
 	if len(q.Filters) == 0 && q.Sort == "" { // they are in order
 		ids, l.offset = ids[min(q.Offset, total):min(q.Offset+q.Limit, total)], 0
 	}
 	l.named = true
-	l.where += " AND " + l.binds.OneOf(l.tx, "r.id", ids)
+	l.where += " AND " + l.binds.OneOf(l.Tx, "r.id", ids)
 	return nil
 }
 
-// along lets SQLite read records that are to be read one by one in the order of their ids,
-// about that of the file. It would take the index with the most columns, and read their
-// rows in no order, at four times the cost.
+// along lets records that are to be read one by one be read in the order of the file.
 func (l *listing) along() {
-	if l.scans && l.extracts && l.dialect == sqldb.SQLite {
-		l.where += " AND r.id > ''"
+	if l.scans && l.extracts {
+		l.where += l.sql.byFile
 		l.scans = false
 	}
 }
 
-// visible adds the condition of what the caller sees.
-func (l *listing) visible(ctx context.Context, ask where) error {
-	text, err := ask(ctx, l.tx, l.caller.Tenant, l.view.Object.Name, l.user, model.Read, &l.binds)
+// where is one of the methods of Visible.
+type where func(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access,
+	binds *sqldb.Binds) (string, error)
+
+// seen adds the condition of what the caller sees.
+func (l *listing) seen(ctx context.Context, ask where) error {
+	text, err := ask(ctx, l.Tx, l.Caller.Tenant, l.view.Object.Name, l.User, model.Read, &l.binds)
 	l.where += " AND (" + text + ")"
 	return err
 }

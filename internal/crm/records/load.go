@@ -17,27 +17,6 @@ type row struct {
 	edit bool
 }
 
-// inOrder is an ORDER BY of rows that are named by their ids. PostgreSQL does not sort what
-// an index gives in order (settings of sqldb): it would rather read all rows of the tenant.
-func inOrder(tx *sqldb.Tx, column string) string {
-	if tx.Dialect() == sqldb.Postgres {
-		return " ORDER BY " + column + " || ''"
-	}
-	return " ORDER BY " + column
-}
-
-// hold is how rows are held until the end of the transaction, on PostgreSQL.
-type hold string
-
-// The ways to hold rows: so that others do not name a record that is being deleted, and
-// so that nobody deletes a record that is being named.
-const (
-	loose    hold = ""
-	named    hold = " FOR KEY SHARE OF r"
-	changing hold = " FOR NO KEY UPDATE OF r"
-	deleting hold = " FOR UPDATE OF r"
-)
-
 // load reads living records that the caller sees, and holds them.
 func (w *session) load(ctx context.Context, object string, ids []string, how hold) (map[string]*row, error) {
 	rows := make(map[string]*row, len(ids))
@@ -49,11 +28,8 @@ func (w *session) load(ctx context.Context, object string, ids []string, how hol
 	if err != nil {
 		return nil, err
 	}
-	query += inOrder(w.tx, "r.id")
-	if w.tx.Dialect() == sqldb.Postgres {
-		query += string(how)
-	}
-	for found, err := range w.tx.Query(ctx, query, b.Args()...) {
+	query += w.sql.inOrder("r.id") + w.sql.hold(how)
+	for found, err := range w.Tx.Query(ctx, query, b.Args()...) {
 		var edit int64
 		var r model.Record
 		if err == nil {
@@ -70,27 +46,21 @@ func (w *session) load(ctx context.Context, object string, ids []string, how hol
 // selectVisible is a statement that reads some records that the caller sees, each with
 // whether it may edit it.
 func (w *session) selectVisible(ctx context.Context, object string, ids []string, b *sqldb.Binds) (string, error) {
-	where, err := w.living(ctx, object, w.cfg.Visible.WhereOne, b)
+	from, err := w.visible(ctx, object, b)
 	if err != nil {
 		return "", err
 	}
-	edit, err := w.cfg.Visible.WhereOne(ctx, w.tx, w.caller.Tenant, object, w.user, model.Edit, b)
-	if err != nil {
-		return "", err
-	}
-	return "SELECT " + columns + ", CASE WHEN (" + edit + ") THEN 1 ELSE 0 END FROM records_record r WHERE " + where +
-		" AND " + b.OneOf(w.tx, "r.id", ids), nil
+	edit, err := w.cfg.Visible.WhereOne(ctx, w.Tx, w.Caller.Tenant, object, w.User, model.Edit, b)
+	return "SELECT " + columns + ", CASE WHEN (" + edit + ") THEN 1 ELSE 0 END FROM " + from +
+		" AND " + b.OneOf(w.Tx, "r.id", ids), err
 }
 
-// where is one of the methods of Visible.
-type where func(ctx context.Context, tx *sqldb.Tx, tenant, object, user string, level model.Access,
-	binds *sqldb.Binds) (string, error)
-
-// living is the condition of records of an object that live and that the caller sees.
-func (w *session) living(ctx context.Context, object string, ask where, b *sqldb.Binds) (string, error) {
-	tenant, name := b.Add(w.caller.Tenant), b.Add(object)
-	visible, err := ask(ctx, w.tx, w.caller.Tenant, object, w.user, model.Read, b)
-	return "r.tenant_id = " + tenant + " AND r.object = " + name + " AND r.deleted_at = 0 AND (" + visible + ")", err
+// visible is what follows FROM where living records r of an object that the caller sees are
+// read.
+func (w *session) visible(ctx context.Context, object string, b *sqldb.Binds) (string, error) {
+	from := living(b, w.Caller.Tenant, object)
+	seen, err := w.cfg.Visible.WhereOne(ctx, w.Tx, w.Caller.Tenant, object, w.User, model.Read, b)
+	return from + " AND (" + seen + ")", err
 }
 
 // get reads one record that the caller sees.
@@ -108,13 +78,23 @@ func (w *session) get(ctx context.Context, object, id string, how hold) (*row, e
 	return rows[id], nil
 }
 
-// loadParents reads the records that fields name, by object. What the caller may not read
-// is not among them.
+// getFor is get of a record, of which something is read or, if the caller may edit it,
+// changed.
+func (w *session) getFor(ctx context.Context, op model.Op, object, id string, how hold) (*row, error) {
+	r, err := w.get(ctx, object, id, how)
+	if err == nil && op == model.UpdateOp && !r.edit {
+		err = notEdited(object, id)
+	}
+	return r, err
+}
+
+// loadParents reads the records that fields name, by object, and holds them so that nobody
+// deletes them. What the caller may not read is not among them.
 func (w *session) loadParents(ctx context.Context, wanted map[string][]string) (parents, error) {
 	found := parents{}
-	for _, object := range w.model.Objects() { // in one order, so that nobody waits in a circle
+	for _, object := range w.Model.Objects() { // in one order, so that nobody waits in a circle
 		ids := wanted[object.Name]
-		if len(ids) == 0 || !w.model.Can(w.user, object.Name, model.ReadOp) {
+		if len(ids) == 0 || !w.Model.Can(w.User, object.Name, model.ReadOp) {
 			continue
 		}
 		slices.Sort(ids)
@@ -135,25 +115,21 @@ func (w *session) loadChildren(ctx context.Context, object string, ids []string)
 	if len(ids) == 0 {
 		return found, nil
 	}
-	var b sqldb.Binds
-	tenant := b.Add(w.caller.Tenant)
-	query := "SELECT to_id, object, field, count(*) FROM records_reference WHERE tenant_id = " + tenant + " AND " +
-		b.OneOf(w.tx, "to_id", ids) +
-		" GROUP BY to_id, object, field" + inOrder(w.tx, "to_id") + ", object, field"
+	b := sqldb.Bind(w.Caller.Tenant)
+	query := "SELECT to_id, object, field, count(*) FROM records_reference WHERE tenant_id = $1 AND " +
+		b.OneOf(w.Tx, "to_id", ids) + " GROUP BY to_id, object, field" + w.sql.inOrder("to_id") + ", object, field"
 	if err := w.countChildren(ctx, found, query, b.Args()); err != nil || object != objLead && object != objContact {
 		return found, err
 	}
-	var mb sqldb.Binds
-	tenant, member := mb.Add(w.caller.Tenant), mb.Add(object)
-	query = "SELECT member_id, 'Campaign', 'members', count(*) FROM records_member WHERE tenant_id = " + tenant +
-		" AND member_type = " + member +
-		" AND " + mb.OneOf(w.tx, "member_id", ids) + notLeaving + " GROUP BY member_id" +
-		inOrder(w.tx, "member_id")
-	return found, w.countChildren(ctx, found, query, mb.Args())
+	b = sqldb.Bind(w.Caller.Tenant, object)
+	query = "SELECT member_id, 'Campaign', 'members', count(*) FROM records_member WHERE tenant_id = $1 AND " +
+		"member_type = $2 AND " + b.OneOf(w.Tx, "member_id", ids) + notLeaving + " GROUP BY member_id" +
+		w.sql.inOrder("member_id")
+	return found, w.countChildren(ctx, found, query, b.Args())
 }
 
 func (w *session) countChildren(ctx context.Context, into map[string][]child, query string, args []any) error {
-	for found, err := range w.tx.Query(ctx, query, args...) {
+	for found, err := range w.Tx.Query(ctx, query, args...) {
 		var id string
 		var c child
 		if err == nil {
@@ -173,12 +149,10 @@ func (w *session) loadLocks(ctx context.Context, object string, ids []string) (m
 	if len(ids) == 0 {
 		return locks, nil
 	}
-	var b sqldb.Binds
-	tenant, name := b.Add(w.caller.Tenant), b.Add(object)
-	query := "SELECT record_id, approval_id, fields FROM records_lock WHERE tenant_id = " + tenant + " AND object = " +
-		name + " AND " + b.OneOf(w.tx, "record_id", ids) +
-		inOrder(w.tx, "record_id") + ", approval_id"
-	for found, err := range w.tx.Query(ctx, query, b.Args()...) {
+	b := sqldb.Bind(w.Caller.Tenant, object)
+	query := "SELECT record_id, approval_id, fields FROM records_lock WHERE tenant_id = $1 AND object = $2 AND " +
+		b.OneOf(w.Tx, "record_id", ids) + w.sql.inOrder("record_id") + ", approval_id"
+	for found, err := range w.Tx.Query(ctx, query, b.Args()...) {
 		var id, fields string
 		var l lock
 		if err == nil {

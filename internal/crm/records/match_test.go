@@ -23,7 +23,7 @@ func TestAMatchGoesByWhatTheCallerReads(t *testing.T) {
 			d.Value.(*model.PermissionSet).ViewAll = true
 			return d
 		}
-		r.define(tenantA, user(ann, "Ann", sales), user(ben, "Ben", sales, restricted), all(set(sales, nil)),
+		r.Define(tenantA, user(ann, "Ann", sales), user(ben, "Ben", sales, restricted), all(set(sales, nil)),
 			set(restricted, reads("Contact.Email", "Account.Name")))
 		acme := r.create(system, "Account", `{"Name":"Acme"}`)
 		r.create(system, "Contact", `{"LastName":"Ng","Email":"ng@acme.example","AccountId":"`+acme.ID+`"}`)

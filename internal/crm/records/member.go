@@ -42,58 +42,46 @@ func scanMember(row *sqldb.Row) (m Member, err error) {
 func (s *Records) Members(ctx context.Context, c Caller, campaign string, offset, limit int) (
 	page []Member, total int, err error,
 ) {
-	err = s.read(ctx, "records.members", &c, func(ctx context.Context, w *session) error {
+	err = s.Read(ctx, "members", s.as(c, func(ctx context.Context, w *session) error {
 		page = []Member{}
 		r, err := w.campaign(ctx, campaign, model.ReadOp, loose)
 		if err != nil {
 			return err
 		}
-		var b sqldb.Binds
-		from, err := w.seenMembers(ctx, r.ID, &b)
-		if err != nil || from == "" {
+		b := sqldb.Bind(c.Tenant, r.ID)
+		seen, err := w.seenMembers(ctx, b)
+		if err != nil || seen == "" {
 			return err
 		}
-		if err := w.tx.Row(ctx, "SELECT count(*)"+from, b.Args()...).Scan(&total); err != nil {
+		from := " FROM records_member m WHERE m.tenant_id = $1 AND m.campaign_id = $2 AND (" + seen + ")"
+		if err := w.Tx.Row(ctx, "SELECT count(*)"+from, b.Args()...).Scan(&total); err != nil {
 			return err
 		}
 		query := "SELECT " + memberColumns + from + " ORDER BY m.member_type, m.member_id LIMIT " + b.Add(limit) +
 			" OFFSET " + b.Add(offset)
-		for row, err := range w.tx.Query(ctx, query, b.Args()...) {
-			var m Member
-			if err == nil {
-				m, err = scanMember(row)
-			}
-			if err != nil {
-				return err
-			}
-			page = append(page, m)
-		}
-		return nil
-	})
+		found, err := sqldb.Collect(ctx, w.Tx, scanMember, query, b.Args()...)
+		page = append(page, found...)
+		return err
+	}))
 	return page, total, err
 }
 
-// seenMembers is the end of a statement that selects the members of a campaign that the
-// caller sees; "" when it may read none of their objects.
-func (w *session) seenMembers(ctx context.Context, campaign string, b *sqldb.Binds) (string, error) {
+// seenMembers is the condition of members of a campaign that the caller sees; "" when it may
+// read none of their objects.
+func (w *session) seenMembers(ctx context.Context, b *sqldb.Binds) (string, error) {
 	var seen []string
 	for _, object := range []string{objContact, objLead} {
-		if !w.model.Can(w.user, object, model.ReadOp) {
+		if !w.Model.Can(w.User, object, model.ReadOp) {
 			continue
 		}
-		living, err := w.living(ctx, object, w.cfg.Visible.WhereOne, b)
+		from, err := w.visible(ctx, object, b)
 		if err != nil {
 			return "", err
 		}
 		seen = append(seen, "m.member_type = "+b.Add(object)+
-			" AND EXISTS (SELECT 1 FROM records_record r WHERE r.id = m.member_id AND "+living+")")
+			" AND EXISTS (SELECT 1 FROM "+from+" AND r.id = m.member_id)")
 	}
-	if len(seen) == 0 {
-		return "", nil
-	}
-	return " FROM records_member m WHERE m.tenant_id = " + b.Add(w.caller.Tenant) + " AND m.campaign_id = " +
-		b.Add(campaign) +
-		" AND (" + strings.Join(seen, " OR ") + ")", nil
+	return strings.Join(seen, " OR "), nil
 }
 
 // campaign is a campaign that the caller sees; to change its members, it must be able to
@@ -102,11 +90,7 @@ func (w *session) campaign(ctx context.Context, id string, op model.Op, how hold
 	if _, err := w.viewOf(objCampaign, op); err != nil {
 		return nil, err
 	}
-	r, err := w.get(ctx, objCampaign, id, how)
-	if err == nil && op == model.UpdateOp && !r.edit {
-		err = fault.New(fault.Forbidden, CodeAccessDenied, "you may read the %s %s, but not edit it", objCampaign, id)
-	}
-	return r, err
+	return w.getFor(ctx, op, objCampaign, id, how)
 }
 
 // MemberDraft is what a caller says of a member; nil stays as it is.
@@ -120,10 +104,10 @@ type MemberDraft struct {
 func (s *Records) PutMember(ctx context.Context, c Caller, campaign, memberType, member string, d MemberDraft) (
 	m Member, created bool, err error,
 ) {
-	err = s.write(ctx, "records.members.put", &c, func(ctx context.Context, w *session) error {
+	err = s.Write(ctx, "members.put", s.as(c, func(ctx context.Context, w *session) error {
 		m, created, err = w.putMember(ctx, campaign, memberType, strings.ToLower(member), d)
 		return err
-	})
+	}))
 	return m, created, err
 }
 
@@ -137,7 +121,7 @@ func (w *session) putMember(ctx context.Context, campaign, memberType, member st
 	if _, err := w.get(ctx, memberType, member, named); err != nil {
 		return m, false, err
 	}
-	was, err := scanMember(w.tx.Row(ctx, "SELECT "+memberColumns+oneMember, w.caller.Tenant, r.ID, memberType, member))
+	was, err := scanMember(w.Tx.Row(ctx, "SELECT "+memberColumns+oneMember, w.Caller.Tenant, r.ID, memberType, member))
 	if created = errors.Is(err, sqldb.ErrNoRow); err != nil && !created {
 		return m, false, err
 	}
@@ -153,14 +137,14 @@ func (w *session) putMember(ctx context.Context, campaign, memberType, member st
 		return m, false, nil
 	}
 	m.UpdatedAt = w.now
-	_, err = w.tx.Exec(ctx, `INSERT INTO records_member (tenant_id, campaign_id, member_type, member_id, status, has_responded, added_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant_id, campaign_id, member_type, member_id)
-		DO UPDATE SET status = excluded.status, has_responded = excluded.has_responded, updated_at = excluded.updated_at`,
-		w.caller.Tenant, r.ID, memberType, member, m.Status, m.HasResponded, m.AddedAt, m.UpdatedAt)
+	_, err = w.Tx.Exec(ctx, "INSERT INTO records_member (tenant_id, campaign_id, "+memberColumns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant_id, campaign_id, member_type, member_id) DO UPDATE
+		SET status = excluded.status, has_responded = excluded.has_responded, updated_at = excluded.updated_at`,
+		w.Caller.Tenant, r.ID, memberType, member, m.Status, m.HasResponded, m.AddedAt, m.UpdatedAt)
 	if err != nil {
 		return m, false, err
 	}
-	return m, created, w.tellMember(ctx, &r.Record, &m, changes...)
+	return m, created, w.publishMember(ctx, &r.Record, &m, changes...)
 }
 
 // withMembers is a campaign whose members of a type the caller may change: it edits the
@@ -214,8 +198,9 @@ func memberChanges(created bool, was, now *Member) (changes []string) {
 	return changes
 }
 
-// tellMember gives the campaign a new version and tells of a member with it.
-func (w *session) tellMember(ctx context.Context, campaign *model.Record, m *Member, changes ...string) error {
+// publishMember gives the campaign a new version and publishes what changed about a member
+// with it.
+func (w *session) publishMember(ctx context.Context, campaign *model.Record, m *Member, changes ...string) error {
 	next := *campaign
 	next.Version = wire.NextStamp(campaign.Version, w.now)
 	payloads := make([]wire.Payload, len(changes))
@@ -228,7 +213,7 @@ func (w *session) tellMember(ctx context.Context, campaign *model.Record, m *Mem
 // memberEvent tells of a member of a campaign, in the version of the campaign.
 func (w *session) memberEvent(campaign *model.Record, change string, m *Member) wire.Payload {
 	name := campaign.Name
-	if w.model.Sensitive(objCampaign, "Name") {
+	if w.Model.Sensitive(objCampaign, "Name") {
 		name = ""
 	}
 	return wire.CampaignMemberChanged{
@@ -240,14 +225,14 @@ func (w *session) memberEvent(campaign *model.Record, change string, m *Member) 
 // RemoveMember takes a lead or a contact out of a campaign. What is not in it, or not to be
 // seen by the caller, is not found.
 func (s *Records) RemoveMember(ctx context.Context, c Caller, campaign, memberType, member string) error {
-	return s.write(ctx, "records.members.remove", &c, func(ctx context.Context, w *session) error {
+	return s.Write(ctx, "members.remove", s.as(c, func(ctx context.Context, w *session) error {
 		r, err := w.withMembers(ctx, campaign, memberType)
 		if err != nil {
 			return err
 		}
 		var m Member
 		if _, err = w.get(ctx, memberType, member, loose); err == nil {
-			m, err = scanMember(w.tx.Row(ctx, "DELETE"+oneMember+" RETURNING "+memberColumns, c.Tenant, r.ID,
+			m, err = scanMember(w.Tx.Row(ctx, "DELETE"+oneMember+" RETURNING "+memberColumns, c.Tenant, r.ID,
 				memberType, strings.ToLower(member)))
 		}
 		if errors.Is(err, sqldb.ErrNoRow) || fault.KindOf(err) == fault.NotFound {
@@ -257,6 +242,6 @@ func (s *Records) RemoveMember(ctx context.Context, c Caller, campaign, memberTy
 		if err != nil {
 			return err
 		}
-		return w.tellMember(ctx, &r.Record, &m, memberRemoved)
-	})
+		return w.publishMember(ctx, &r.Record, &m, memberRemoved)
+	}))
 }

@@ -12,7 +12,7 @@ import (
 func TestMembersThatTheCallerDoesNotSeeAreNotThere(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		all := model.ObjectPermission{Create: true, Read: true, Update: true, Delete: true}
-		r.define(tenantA, user(ann, "Ann", sales), model.Definition{
+		r.Define(tenantA, user(ann, "Ann", sales), model.Definition{
 			Kind: model.KindPermissionSet, ID: sales,
 			Value: &model.PermissionSet{
 				ID: sales, Name: "Campaigns", Objects: map[string]model.ObjectPermission{"Campaign": all, "Lead": all},

@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -12,44 +13,30 @@ import (
 // ConsumerName is what the consumer of this service is called on the bus.
 const ConsumerName = "core"
 
-// Consumer is told of what the document of the events lists for Core: approvals lock
-// fields, and everything that says what somebody may do drops what is in memory about it.
-// What is in memory is never used when it is not current, so a late event does no harm.
+// Consumer handles what the document of the events lists for core: approvals lock fields and
+// write their outcomes. What events say about permissions and definitions is read in every
+// transaction.
 func (s *Records) Consumer() bus.Consumer {
-	return bus.Consumer{
-		Name: ConsumerName, Stream: wire.Events,
-		Types: []string{
-			"ApprovalSubmitted", "ApprovalDecided", "MetadataChanged", "PermissionChanged", "RoleHierarchyChanged",
-			"GroupMemberChanged",
-			"TerritoryAssignmentChanged", "SharingConfigChanged", "AutomationConfigChanged", "ApprovalConfigChanged",
-			"SharingRebuildCompleted",
-		},
-		Handle: s.on, GivenUp: s.onGivenUp,
+	handlers := []kit.Handler{
+		kit.On("ApprovalSubmitted", s.onSubmitted), kit.On("ApprovalDecided", s.onDecided),
+		kit.Ignore("MetadataChanged"), kit.Ignore("PermissionChanged"), kit.Ignore("RoleHierarchyChanged"),
+		{Type: "GroupMemberChanged", Handle: s.cfg.Regrouped},
+		kit.Ignore("TerritoryAssignmentChanged"),
+		kit.Ignore("SharingConfigChanged"), kit.Ignore("AutomationConfigChanged"),
+		kit.Ignore("ApprovalConfigChanged"), kit.Ignore("SharingRebuildCompleted"),
 	}
-}
-
-// on takes one event.
-func (s *Records) on(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	switch e.Type {
-	case "ApprovalSubmitted":
-		return s.onSubmitted(ctx, tx, e)
-	case "ApprovalDecided":
-		return s.onDecided(ctx, tx, e)
+	if s.cfg.Regrouped == nil {
+		handlers[5] = kit.Ignore("GroupMemberChanged")
 	}
-	if e.Type == "GroupMemberChanged" && s.cfg.Regrouped != nil {
-		return s.cfg.Regrouped(ctx, tx, e)
-	}
-	return nil
+	c := kit.Consumer(ConsumerName, handlers...)
+	c.GivenUp = s.onGivenUp
+	return c
 }
 
 // onSubmitted locks the fields of a record until its approval is decided. Approvals that
 // are kept beside the records have locked them in the transaction of their submission, and
 // are asked: an event that comes late locks nothing.
-func (s *Records) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	p, err := wire.DecodePayload[wire.ApprovalSubmitted](e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
+func (s *Records) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.ApprovalSubmitted) error {
 	if s.cfg.Open != nil {
 		if open, err := s.cfg.Open(ctx, tx, e.Tenant, p.ApprovalInstanceID); err != nil || !open {
 			return err
@@ -61,21 +48,22 @@ func (s *Records) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Event) 
 	})
 }
 
-// onDecided unlocks them, and writes the outcome of the approval into the record. What is
-// to be written is asked for: an event does not carry what may be sensitive.
-func (s *Records) onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	p, err := wire.DecodePayload[wire.ApprovalDecided](e)
-	if err != nil {
-		return bus.Permanent(err)
-	}
-	if err := (Locks{}).Unlock(ctx, tx, e.Tenant, p.ApprovalInstanceID); err != nil || s.cfg.Outcome == nil {
-		return err
-	}
-	o, err := s.cfg.Outcome(ctx, tx, e.Tenant, p.ApprovalInstanceID)
+// onDecided unlocks them, and writes the outcome of the approval into the record.
+func (s *Records) onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.ApprovalDecided) error {
+	o, err := s.unlock(ctx, tx, e.Tenant, p.ApprovalInstanceID)
 	if err != nil || len(o.Fields) == 0 {
 		return err
 	}
 	return s.settle(ctx, tx, e, p.ApprovalInstanceID, o)
+}
+
+// unlock frees the fields that an approval locks, and gives its outcome. That is asked for:
+// an event does not carry what may be sensitive.
+func (s *Records) unlock(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (o model.Outcome, err error) {
+	if err := (Locks{}).Unlock(ctx, tx, tenant, approval); err != nil || s.cfg.Outcome == nil {
+		return o, err
+	}
+	return s.cfg.Outcome(ctx, tx, tenant, approval)
 }
 
 // skipped is why an outcome is not written that an operator has given up.
@@ -91,10 +79,7 @@ func (s *Records) onGivenUp(ctx context.Context, tx *sqldb.Tx, e *wire.Event) er
 	if err != nil {
 		return nil // nobody knows which approval it is about
 	}
-	if err := (Locks{}).Unlock(ctx, tx, e.Tenant, p.ApprovalInstanceID); err != nil || s.cfg.Outcome == nil {
-		return err
-	}
-	o, err := s.cfg.Outcome(ctx, tx, e.Tenant, p.ApprovalInstanceID)
+	o, err := s.unlock(ctx, tx, e.Tenant, p.ApprovalInstanceID)
 	if err != nil || len(o.Fields) == 0 {
 		return err
 	}

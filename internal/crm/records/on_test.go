@@ -23,7 +23,7 @@ func TestCoreConsumesExactlyWhatTheDocumentListsForIt(t *testing.T) {
 		"PermissionChanged", "RoleHierarchyChanged", "SharingConfigChanged", "SharingRebuildCompleted",
 		"TerritoryAssignmentChanged",
 	}
-	c := New(nil, Config{}).Consumer()
+	c := new(Records).Consumer()
 	if got := slices.Sorted(slices.Values(c.Types)); !slices.Equal(got, want) || c.Name != "core" ||
 		c.Stream != wire.Events {
 		t.Errorf("got %s on %v: %v", c.Name, c.Stream, got)
@@ -37,9 +37,7 @@ func (r *rig) take(p wire.Payload) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.write(func(ctx context.Context, tx *sqldb.Tx) error {
-		return r.records.on(ctx, tx, &wire.Event{Type: p.EventType(), Tenant: tenantA, Payload: body})
-	})
+	r.Handle(&wire.Event{Type: p.EventType(), Tenant: tenantA, Payload: body}, r.records.Consumer())
 }
 
 func TestAnApprovalLocksFieldsUntilItIsDecided(t *testing.T) {
@@ -90,16 +88,24 @@ func TestBulksAreDoneItemByItemOrNotAtAll(t *testing.T) {
 			!strings.Contains(err.Error(), "operations[1]: Name") || r.rows() != before {
 			t.Errorf("all or none: got %v", err)
 		}
-		results, err := apply(false,
+		results, err := apply(
+			false,
 			Op{Kind: Delete, ID: parent.ID}, // still named
-			Op{Kind: Update, ID: child.ID, Version: child.RecordVersion, Fields: r.fieldsOf(`{"ParentId":null}`)},
+			Op{
+				Kind:    Update,
+				ID:      child.ID,
+				Version: child.RecordVersion,
+				Fields:  r.fieldsOf(`{"ParentId":null}`),
+			},
 			// seen before the line above
 			Op{Kind: Update, ID: child.ID, Version: child.RecordVersion, Fields: r.fieldsOf(`{"Name":"Old"}`)},
 			Op{Kind: Update, ID: child.ID, Fields: r.fieldsOf(`{"Name":"Grown"}`)},
 			Op{Kind: Delete, ID: parent.ID}, // named no more
 			Op{Kind: Update, ID: child.ID, Fields: r.fieldsOf(`{"ParentId":"` + parent.ID + `"}`)}, // gone
 			Op{Kind: Delete, ID: parent.ID},
-			bad, good)
+			bad,
+			good,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +132,7 @@ func TestBulksAreDoneItemByItemOrNotAtAll(t *testing.T) {
 
 func TestListsFilterSortAndCountExactly(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.define(tenantA, user(ann, "Ann", sales), set(sales, nil))
+		r.Define(tenantA, user(ann, "Ann", sales), set(sales, nil))
 		for i, fields := range []string{
 			`"Name":"b","Amount":10,"StageName":"Prospecting"`,
 			`"Name":"A","Amount":2.5,"StageName":"Closed Won","NextStep":"Call Ång"`,
@@ -139,7 +145,7 @@ func TestListsFilterSortAndCountExactly(t *testing.T) {
 			}
 			r.create(as, "Opportunity", `{`+fields+`,"CloseDate":"2026-0`+string(rune('1'+i))+`-01"}`)
 		}
-		r.define(tenantA, model.Definition{Kind: model.KindField, ID: "Opportunity.Young__c", Value: &model.Field{
+		r.Define(tenantA, model.Definition{Kind: model.KindField, ID: "Opportunity.Young__c", Value: &model.Field{
 			ID: ben, Object: "Opportunity", Name: "Young__c", Type: model.Boolean, Custom: true,
 		}})
 		tests := []struct{ filters, sort, want string }{
@@ -217,14 +223,14 @@ func TestListsFilterSortAndCountExactly(t *testing.T) {
 
 func TestDefinitionsThatRecordsNeedAreInUse(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		r.define(tenantA, user(ann, "Ann"), user(ben, "Ben"), model.Definition{
+		r.Define(tenantA, user(ann, "Ann"), user(ben, "Ben"), model.Definition{
 			Kind: model.KindField,
 			ID:   "Account.Size__c", Value: &model.Field{
 				ID: ann, Object: "Account", Name: "Size__c", Type: model.Number, Custom: true,
 			},
 		})
 		uses := func(kind model.Kind, id string) (by []model.Use) {
-			r.read(func(ctx context.Context, tx *sqldb.Tx) (err error) {
+			r.See(func(ctx context.Context, tx *sqldb.Tx) (err error) {
 				by, err = r.records.InUse(ctx, tx, tenantA, kind, id)
 				return err
 			})
@@ -233,13 +239,21 @@ func TestDefinitionsThatRecordsNeedAreInUse(t *testing.T) {
 		if by := append(uses(model.KindField, "Account.Size__c"), uses(model.KindUser, ann)...); by != nil {
 			t.Errorf("in use by %v", by)
 		}
-		gone := r.do(system, "Account", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"G","Size__c":3}`)})
+		gone := r.do(
+			system,
+			"Account",
+			Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"G","Size__c":3}`)},
+		)
 		r.do(system, "Account", Op{Kind: Delete, ID: gone.ID})
 		lead := r.do(system, "Lead", Op{
 			Kind: Create, OwnerID: ann,
 			Fields: r.fieldsOf(`{"LastName":"L","Company":"C","Status":"Open - Not Contacted"}`),
 		})
-		v := r.do(system, "Account", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"A","Size__c":3}`)})
+		v := r.do(
+			system,
+			"Account",
+			Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"A","Size__c":3}`)},
+		)
 		r.do(system, "Account", Op{Kind: Create, OwnerID: ann, Fields: r.fieldsOf(`{"Name":"B","Size__c":0}`)})
 		if diff := cmp.Diff([]model.Use{{Object: "Account", ID: v.ID, Count: 2}},
 			uses(model.KindField, "Account.Size__c")); diff != "" {

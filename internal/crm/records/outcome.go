@@ -49,7 +49,8 @@ func (s *Records) noteOutcome(ctx context.Context, tx *sqldb.Tx, e *wire.Event, 
 	if got.Changed {
 		changed = 1
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO records_outcome (tenant_id, approval_id, object, record_id, version, changed, refused, at)
+	_, err := tx.Exec(ctx, `
+		INSERT INTO records_outcome (tenant_id, approval_id, object, record_id, version, changed, refused, at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, e.Tenant, approval, o.Object, o.RecordID, got.Version, changed,
 		got.Refused, s.cfg.Now().UnixMilli())
 	if err != nil || got.Refused == "" || s.cfg.Refused == nil {

@@ -19,7 +19,7 @@ func picklist(object, name string, values ...string) model.Definition {
 func TestRecordsKeepValuesThatAPicklistDoesNotHaveAnyMore(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		v := r.create(system, "Account", `{"Name":"A","Industry":"Energy","Rating":"Hot"}`)
-		r.define(tenantA, picklist("Account", "Industry", "Banking", "Retail"))
+		r.Define(tenantA, picklist("Account", "Industry", "Banking", "Retail"))
 		refused := func(op Op) {
 			t.Helper()
 			if _, err := r.try(system, "Account", op); codeOf(err) != CodeFieldInvalid ||
@@ -53,7 +53,7 @@ func TestAConversionLeavesOutWhatThePicklistDoesNotHave(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		lead := r.create(system, "Lead",
 			`{"LastName":"Ng","Company":"Acme","Status":"Open - Not Contacted","Industry":"Energy","Rating":"Hot"}`)
-		r.define(tenantA, picklist("Account", "Industry", "Banking"))
+		r.Define(tenantA, picklist("Account", "Industry", "Banking"))
 		var done Converted
 		_, _, err := r.records.Convert(t.Context(), Caller{Tenant: tenantA, CorrelationID: "test"},
 			Conversion{LeadID: lead.ID}, func(c Converted) ([]byte, error) {

@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -31,7 +32,7 @@ func TestListsAreReadByIndexes(t *testing.T) {
 		selectQuotes:   "INDEX records_record_opportunity",
 	} {
 		var plan strings.Builder
-		r.read(func(ctx context.Context, tx *sqldb.Tx) error {
+		r.See(func(ctx context.Context, tx *sqldb.Tx) error {
 			args := []any{"t", "o", "a", "b", 1}[:strings.Count(query, "$")]
 			for row, err := range tx.Query(ctx, "EXPLAIN QUERY PLAN "+query, args...) {
 				var id, parent, unused int64
@@ -56,26 +57,24 @@ func TestListsAreReadByIndexes(t *testing.T) {
 // how it would read records that are named, of which there are many.
 func TestNamedRecordsAreFoundByTheirIDs(t *testing.T) {
 	r := newRig(t, sqldb.Config{URL: pgtest.New(t)})
-	r.write(func(ctx context.Context, tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version,
-			created_at, created_by, updated_at, updated_by, deleted_at)
-			SELECT $1, 'Account', 'r' || i, 'o', 'n', '', '', '{}', 1, 1, '', 1, '', 0 FROM generate_series(1, 5000) AS i`, tenantA)
+	r.Change(func(ctx context.Context, tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id,
+			opportunity_id, fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
+			SELECT $1, 'Account', 'r' || i, 'o', 'n', '', '', '{}', 1, 1, '', 1, '', 0
+			FROM generate_series(1, 5000) AS i`, tenantA)
 		if err == nil {
 			_, err = tx.Exec(ctx, "ANALYZE records_record")
 		}
 		return err
 	})
-	r.read(func(ctx context.Context, tx *sqldb.Tx) error {
+	r.See(func(ctx context.Context, tx *sqldb.Tx) error {
 		const named = "records_record r WHERE r.tenant_id = $1 AND r.object = $2 AND r.deleted_at = 0 AND r.id = " +
 			"ANY($3)"
-		listed := listing{
-			named: true, where: strings.TrimPrefix(named, "records_record r WHERE "),
-			builder: &builder{dialect: tx.Dialect()},
-		}
+		found := fmt.Sprintf(in(tx).found, strings.TrimPrefix(named, "records_record r WHERE "))
 		for _, query := range []string{
-			"SELECT " + columns + " FROM " + named + inOrder(tx, "r.id"),
-			"SELECT " + columns + " FROM " + listed.from() + " ORDER BY r.id LIMIT 50",
-			"SELECT " + columns + " FROM " + listed.from() + " ORDER BY r.name, r.id LIMIT 50",
+			"SELECT " + columns + " FROM " + named + in(tx).inOrder("r.id"),
+			"SELECT " + columns + " FROM " + found + " ORDER BY r.id LIMIT 50",
+			"SELECT " + columns + " FROM " + found + " ORDER BY r.name, r.id LIMIT 50",
 		} {
 			var plan strings.Builder
 			for row, err := range tx.Query(ctx, "EXPLAIN "+query, tenantA, "Account", []string{"r1", "r2"}) {

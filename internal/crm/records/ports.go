@@ -8,15 +8,6 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// Models hands out the model of a tenant as the transaction sees it.
-type Models interface {
-	// Model is never nil without an error and may not be changed.
-	Model(ctx context.Context, tx *sqldb.Tx, tenant string) (*model.Model, error)
-	// Who is the active user that a caller's subject names; "" is the system user. Nobody
-	// is fault.Forbidden.
-	Who(ctx context.Context, tx *sqldb.Tx, tenant, subject string) (*model.User, error)
-}
-
 // Visible says which records somebody has access to.
 type Visible interface {
 	// See is how many living records of an object a user has at least this access to, as the
@@ -46,7 +37,7 @@ type Rules interface {
 	Broken(j *model.Judge, m *model.Model, d *model.Draft) ([]*model.ValidationRule, error)
 }
 
-// Publisher announces events in the transaction of the change that they tell of.
+// Publisher publishes events in the transaction of the change that they announce.
 type Publisher interface {
 	Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error
 }

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -64,7 +65,7 @@ type term struct {
 // builder puts the conditions of a list together.
 type builder struct {
 	view     view
-	dialect  sqldb.Dialect
+	sql      *dialect
 	binds    *sqldb.Binds
 	extracts bool // some field is read that has no column
 }
@@ -85,7 +86,8 @@ func (b *builder) term(name string) (term, error) {
 	case name == "AccountId" && b.view.Object.Name != objQuote:
 		return term{sql: "nullif(r.account_id, '')", field: f, key: "r.account_id"}, nil
 	}
-	return term{sql: b.extract(f), field: f}, nil
+	b.extracts = true
+	return term{sql: b.sql.value(b.binds, f), field: f}, nil
 }
 
 // split tells filters that find few records by an index from the others, if any do.
@@ -102,28 +104,6 @@ func (b *builder) split(filters []Filter) (served, rest []Filter) {
 		}
 	}
 	return served, rest
-}
-
-// extract is the value of a field in SQL, NULL when it is empty; a boolean that a record is
-// too old to have is false. Names of fields are made of letters, digits and underscores; they
-// are arguments all the same.
-func (b *builder) extract(f *model.Field) string {
-	b.extracts = true
-	if b.dialect == sqldb.SQLite {
-		value := "json_extract(r.fields, " + b.binds.Add("$."+f.Name) + ")"
-		if f.Type == model.Boolean {
-			return "coalesce(" + value + ", false)"
-		}
-		return value
-	}
-	text := "(CAST(r.fields AS jsonb) ->> " + b.binds.Add(f.Name) + ")"
-	switch f.Type {
-	case model.Number, model.Currency, model.Percent, model.Integer:
-		return "CAST(" + text + " AS double precision)"
-	case model.Boolean:
-		return "coalesce(CAST(" + text + " AS boolean), false)"
-	}
-	return text + ` COLLATE "C"`
 }
 
 // value reads the value of a filter as the field has it.
@@ -173,7 +153,8 @@ func (b *builder) filter(f Filter) (string, error) {
 		if !t.field.Type.Textual() && t.field.Type != model.Picklist {
 			return "", about(wire.CodeInvalid, f.Name, "%s is not a text; contains is for texts", name)
 		}
-		return b.contains(&t, f.Value), nil
+		// without regard to the case of ASCII letters
+		return fmt.Sprintf(b.sql.contains, t.sql, b.binds.Add(f.Value)), nil
 	case "empty":
 		return b.empty(&t, f)
 	}
@@ -243,15 +224,6 @@ func (b *builder) in(t *term, list string) (string, error) {
 		choices[i] = value
 	}
 	return b.equal(t, choices...), nil
-}
-
-// contains compares without regard to the case of ASCII letters.
-func (b *builder) contains(t *term, text string) string {
-	if b.dialect == sqldb.SQLite {
-		return "instr(lower(" + t.sql + "), lower(" + b.binds.Add(text) + ")) > 0"
-	}
-	return "position(lower(CAST(" + b.binds.Add(text) + ` AS text) COLLATE "C") IN lower(` + t.sql +
-		` COLLATE "C")) > 0`
 }
 
 // order is the ORDER BY of a list: what is empty comes last, and ids decide between equals.

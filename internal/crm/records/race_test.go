@@ -40,17 +40,17 @@ func TestOfChangesOfOneVersionOneHappens(t *testing.T) {
 // writes it, at another instant, on PostgreSQL: what the caller has seen is not current any more.
 func TestAChangeSeesTheOneThatIsBeingWritten(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		if r.db.Dialect() == sqldb.SQLite {
+		if r.DB.Dialect() == sqldb.SQLite {
 			t.Skip("SQLite has one writer")
 		}
 		for _, op := range []Op{{Kind: Update, Fields: r.fieldsOf(`{"Phone":"1"}`)}, {Kind: Delete}} {
 			v := r.create(system, "Account", `{"Name":"Acme"}`)
 			op.ID, op.Version = v.ID, v.RecordVersion
-			waits, err := sqltest.During(t, r.db, func(ctx context.Context, tx *sqldb.Tx) error {
+			waits, err := sqltest.During(t, r.DB, func(ctx context.Context, tx *sqldb.Tx) error {
 				_, err := tx.Exec(ctx, updateVersion, system.Tenant, "Account", v.ID, v.RecordVersion+1)
 				return err
 			}, func() error {
-				r.clock.Add(1000)
+				r.Clock.Add(1000)
 				_, err := r.try(system, "Account", op)
 				return err
 			})

@@ -14,10 +14,20 @@ import (
 // put stores a record as it is.
 func (r *rig) put(tenant, object, id, account, opportunity string, deletedAt int64) {
 	r.Helper()
-	r.write(func(ctx context.Context, tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields,
-			version, created_at, created_by, updated_at, updated_by, deleted_at) VALUES ($1, $2, $3, 'o', $3, $4, $5, $6, 7, 5, 'c', 6, 'u', $7)`,
-			tenant, object, id, account, opportunity, `{"Amount":1.5,"IsWon":true,"Name":"`+id+`"}`, deletedAt)
+	r.Change(func(ctx context.Context, tx *sqldb.Tx) error {
+		_, err := tx.Exec(
+			ctx,
+			`INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields,
+			version, created_at, created_by, updated_at, updated_by, deleted_at)
+			VALUES ($1, $2, $3, 'o', $3, $4, $5, $6, 7, 5, 'c', 6, 'u', $7)`,
+			tenant,
+			object,
+			id,
+			account,
+			opportunity,
+			`{"Amount":1.5,"IsWon":true,"Name":"`+id+`"}`,
+			deletedAt,
+		)
 		return err
 	})
 }
@@ -40,17 +50,22 @@ func TestOtherServicesReadRecordsByPages(t *testing.T) {
 		r.put(tenantA, "Quote", "q1", "a1", "o1", 0)
 		r.put(tenantA, "Quote", "q2", "a1", "o1", 9)
 		r.put(tenantB, "Quote", "q3", "a1", "o1", 0)
-		r.write(func(ctx context.Context, tx *sqldb.Tx) error {
+		r.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 			for _, user := range []string{"u1", "u2"} {
-				_, err := tx.Exec(ctx, `INSERT INTO records_team (tenant_id, object, record_id, user_id, team_role, access, added_at)
-					VALUES ($1, 'Account', 'a1', $2, 'Sales Rep', 'Edit', 1)`, tenantA, user)
+				_, err := tx.Exec(
+					ctx,
+					`INSERT INTO records_team (tenant_id, object, record_id, user_id, team_role, access, added_at)
+					VALUES ($1, 'Account', 'a1', $2, 'Sales Rep', 'Edit', 1)`,
+					tenantA,
+					user,
+				)
 				if err != nil {
 					return err
 				}
 			}
 			return nil
 		})
-		r.read(func(ctx context.Context, tx *sqldb.Tx) error {
+		r.See(func(ctx context.Context, tx *sqldb.Tx) error {
 			var reads Reads
 			got, ok, err := reads.Get(ctx, tx, tenantA, "Account", "a3")
 			want := model.Record{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/sqltest"
 )
@@ -23,13 +24,13 @@ func TestCountsThatAreWrongAreFoundAndPutRight(t *testing.T) {
 		r.put(tenantA, "Lead", "l", "", "", 0)
 		recount := func(tenant string, want ...string) {
 			t.Helper()
-			got, err := Recount(t.Context(), r.db, tenant)
+			got, err := Recount(t.Context(), r.DB, tenant)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 		}
 		recount(tenantA)
-		r.write(func(ctx context.Context, tx *sqldb.Tx) error {
+		r.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 			for _, query := range []string{
 				"UPDATE records_count SET n = n + 4 WHERE object = 'Account' AND seq = (SELECT min(seq) FROM " +
 					"records_count WHERE object = 'Account' AND tenant_id = $1) AND tenant_id = $1",
@@ -47,21 +48,21 @@ func TestCountsThatAreWrongAreFoundAndPutRight(t *testing.T) {
 			"nobody owns 0 records of Quote, and 2 are counted",
 		}
 		recount(tenantA, wrong...)
-		if n, err := Repair(t.Context(), r.db, tenantB); n != 0 || err != nil {
+		if n, err := Repair(t.Context(), r.DB, tenantB); n != 0 || err != nil {
 			t.Errorf("another tenant: %d %v", n, err)
 		}
 		recount(tenantA, wrong...)
-		if r.db.Dialect() == sqldb.Postgres {
-			r.foldMeanwhile()
+		if r.DB.Dialect() == sqldb.Postgres {
+			r.compactMeanwhile()
 			recount(tenantA, wrong...)
 		}
 		for _, want := range []int64{3, 0} {
-			if n, err := Repair(t.Context(), r.db, tenantA); n != want || err != nil {
+			if n, err := Repair(t.Context(), r.DB, tenantA); n != want || err != nil {
 				t.Errorf("got %d %v, want %d", n, err, want)
 			}
 			recount(tenantA)
 		}
-		if _, err := r.records.Fold(t.Context()); err != nil {
+		if _, err := r.records.Compact(t.Context()); err != nil {
 			t.Error(err)
 		}
 		r.put(tenantA, "Lead", "l2", "", "", 0)
@@ -69,23 +70,19 @@ func TestCountsThatAreWrongAreFoundAndPutRight(t *testing.T) {
 	})
 }
 
-// foldMeanwhile looks at what folds and repairs do while somebody folds: a repair waits, since
-// two would add what is missing twice, and a second fold leaves the work to the first.
-func (r *rig) foldMeanwhile() {
+// compactMeanwhile looks at what a compaction and a repair do while another compacts: a repair waits, since
+// two would add what is missing twice, and a second compaction leaves the work to the first.
+func (r *rig) compactMeanwhile() {
 	r.Helper()
-	hold := func(ctx context.Context, tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", foldLock)
-		return err
-	}
-	waits, err := sqltest.During(r, r.db, hold, func() error {
-		_, err := Repair(r.Context(), r.db, tenantB)
+	waits, err := sqltest.During(r, r.DB, kit.CompactRecordCounts.Hold, func() error {
+		_, err := Repair(r.Context(), r.DB, tenantB)
 		return err
 	})
 	if err != nil || !waits {
 		r.Errorf("a repair waits for who folds: %t %v", waits, err)
 	}
-	waits, err = sqltest.During(r, r.db, hold, func() error {
-		if n, err := r.records.Fold(r.Context()); n != 0 || err != nil {
+	waits, err = sqltest.During(r, r.DB, kit.CompactRecordCounts.Hold, func() error {
+		if n, err := r.records.Compact(r.Context()); n != 0 || err != nil {
 			r.Errorf("two fold at once: %d changes, %v", n, err)
 		}
 		return nil

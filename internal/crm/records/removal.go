@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"renga.dev/renga/internal/crm/model"
@@ -22,9 +23,8 @@ const (
 	lockRemoval   = "SELECT 1 FROM records_removal WHERE tenant_id = $1 AND object = $2 AND record_id = $3"
 	nextRemoval   = `SELECT tenant_id, object, record_id, correlation_id FROM records_removal
 		WHERE (tenant_id, object, record_id) > ($1, $2, $3) ORDER BY tenant_id, object, record_id LIMIT 1`
-	deleteTeamMember = "DELETE FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND user_id " +
-		"= $4"
-	deleteMember = "DELETE" + oneMember
+	deleteTeamMember = "DELETE" + oneTeamMember
+	deleteMember     = "DELETE" + oneMember
 )
 
 // removal is a member that goes with its record.
@@ -46,53 +46,45 @@ func (w *session) removals(ctx context.Context, object string, ids []string) ([]
 	return nil, nil
 }
 
-func (w *session) teamRemovals(ctx context.Context, object string, ids []string) (all []removal, err error) {
-	var b sqldb.Binds
-	query := "SELECT record_id, user_id, team_role, access FROM records_team WHERE tenant_id = " +
-		b.Add(w.caller.Tenant) + " AND object = " + b.Add(object) +
-		" AND " + b.OneOf(w.tx, "record_id", ids) + inOrder(w.tx, "record_id") + ", user_id LIMIT " +
+func (w *session) teamRemovals(ctx context.Context, object string, ids []string) ([]removal, error) {
+	b := sqldb.Bind(w.Caller.Tenant, object)
+	query := selectTeams + b.OneOf(w.Tx, "record_id", ids) + w.sql.inOrder("record_id") + ", user_id LIMIT " +
 		b.Add(maxRemovals+1)
-	for row, err := range w.tx.Query(ctx, query, b.Args()...) {
-		var id string
-		var m TeamMember
-		if err == nil {
-			err = row.Scan(&id, &m.UserID, &m.TeamRole, &m.AccessLevel)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, removal{
-			record: id, delete: sqldb.Stmt{Query: deleteTeamMember, Args: []any{w.caller.Tenant, object, id, m.UserID}},
-			payload: func(r *model.Record) wire.Payload { return teamEvent(r, memberRemoved, &m) },
-		})
-	}
-	return all, nil
+	return sqldb.Collect(ctx, w.Tx, func(row *sqldb.Row) (removal, error) {
+		m, err := readTeamMember(row)
+		return removal{
+			record: m.RecordID,
+			delete: sqldb.Stmt{Query: deleteTeamMember, Args: []any{w.Caller.Tenant, object, m.RecordID, m.UserID}},
+			payload: func(r *model.Record) wire.Payload {
+				return teamEvent(
+					r,
+					memberRemoved,
+					&TeamMember{UserID: m.UserID, TeamRole: m.TeamRole, AccessLevel: m.Access},
+				)
+			},
+		}, err
+	}, query, b.Args()...)
 }
 
-func (w *session) memberRemovals(ctx context.Context, ids []string) (all []removal, err error) {
-	var b sqldb.Binds
-	query := "SELECT campaign_id, " + memberColumns + " FROM records_member WHERE tenant_id = " +
-		b.Add(w.caller.Tenant) + " AND " +
-		b.OneOf(w.tx, "campaign_id", ids) + inOrder(w.tx, "campaign_id") + ", member_type, member_id LIMIT " +
-		b.Add(maxRemovals+1)
-	for row, err := range w.tx.Query(ctx, query, b.Args()...) {
-		var id string
-		var m Member
-		if err == nil {
-			err = row.Scan(&id, &m.MemberType, &m.MemberID, &m.Status, &m.HasResponded, &m.AddedAt, &m.UpdatedAt)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, removal{
-			record: id, delete: sqldb.Stmt{Query: deleteMember, Args: []any{
-				w.caller.Tenant, id, m.MemberType,
-				m.MemberID,
-			}},
-			payload: func(r *model.Record) wire.Payload { return w.memberEvent(r, memberRemoved, &m) },
-		})
-	}
-	return all, nil
+func (w *session) memberRemovals(ctx context.Context, ids []string) ([]removal, error) {
+	b := sqldb.Bind(w.Caller.Tenant)
+	query := readColumns + " FROM records_member WHERE tenant_id = $1 AND " + b.OneOf(w.Tx, "campaign_id", ids) +
+		w.sql.inOrder("campaign_id") + ", member_type, member_id LIMIT " + b.Add(maxRemovals+1)
+	return sqldb.Collect(ctx, w.Tx, func(row *sqldb.Row) (removal, error) {
+		m, err := readCampaignMember(row)
+		return removal{
+			record: m.CampaignID,
+			delete: sqldb.Stmt{
+				Query: deleteMember,
+				Args:  []any{w.Caller.Tenant, m.CampaignID, m.MemberType, m.MemberID},
+			},
+			payload: func(r *model.Record) wire.Payload {
+				return w.memberEvent(r, memberRemoved, &Member{
+					MemberType: m.MemberType, MemberID: m.MemberID, Status: m.Status, HasResponded: m.HasResponded,
+				})
+			},
+		}, err
+	}, query, b.Args()...)
 }
 
 // clear removes the members of some records of an object that are deleted, by id, and
@@ -101,11 +93,7 @@ func (w *session) memberRemovals(ctx context.Context, ids []string) (all []remov
 func (w *session) clear(ctx context.Context, object string, gone map[string]*model.Record, from func(id string) int) (
 	left []string, err error,
 ) {
-	ids := make([]string, 0, len(gone))
-	for id := range gone {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
+	ids := slices.Sorted(maps.Keys(gone))
 	all, err := w.removals(ctx, object, ids)
 	if err != nil || len(all) == 0 {
 		return nil, err
@@ -120,20 +108,20 @@ func (w *session) clear(ctx context.Context, object string, gone map[string]*mod
 		id := all[i].record
 		stmts[i], payloads[id] = all[i].delete, append(payloads[id], all[i].payload(gone[id]))
 	}
-	if err := w.tx.Batch(ctx, stmts...); err != nil {
+	if err := w.Tx.Batch(ctx, stmts...); err != nil {
 		return nil, err
 	}
 	var events []wire.Event
 	for _, id := range ids {
 		at := len(events)
-		if events, err = envelopes(events, w.caller, gone[id], payloads[id]); err != nil {
+		if events, err = envelopes(events, w.Caller, gone[id], payloads[id]); err != nil {
 			return nil, err
 		}
 		for i := at; i < len(events); i++ {
 			events[i].Index += from(id)
 		}
 	}
-	return left, w.cfg.Publisher.Publish(ctx, w.tx, events...)
+	return left, w.cfg.Publisher.Publish(ctx, w.Tx, events...)
 }
 
 // clearDeleted removes what goes with the records that were just deleted.
@@ -154,9 +142,9 @@ func (w *session) clearDeleted(ctx context.Context, all []decision) error {
 	}
 	stmts := make([]sqldb.Stmt, len(left))
 	for i, id := range left {
-		stmts[i] = sqldb.Stmt{Query: insertRemoval, Args: []any{w.caller.Tenant, object, id, w.caller.CorrelationID}}
+		stmts[i] = sqldb.Stmt{Query: insertRemoval, Args: []any{w.Caller.Tenant, object, id, w.Caller.CorrelationID}}
 	}
-	return w.tx.Batch(ctx, stmts...)
+	return w.Tx.Batch(ctx, stmts...)
 }
 
 // cleared is a deleted record that had many members.
@@ -180,7 +168,7 @@ func (s *Records) Clear(ctx context.Context) error {
 		at = next
 		of := sqldb.For(ctx, at.caller.Tenant)
 		for more := true; more && err == nil && ctx.Err() == nil; {
-			err = s.db.Write(of, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) (err error) {
+			err = s.DB.Write(of, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) (err error) {
 				more, err = s.clearSome(ctx, tx, &at)
 				return err
 			})
@@ -192,7 +180,7 @@ func (s *Records) Clear(ctx context.Context) error {
 
 // nextCleared finds the record after one; ok says that there is one.
 func (s *Records) nextCleared(ctx context.Context, at cleared) (next cleared, ok bool, err error) {
-	err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Row(ctx, nextRemoval, at.caller.Tenant, at.object, at.id).
 			Scan(&next.caller.Tenant, &next.object, &next.id, &next.caller.CorrelationID)
 	})
@@ -205,18 +193,15 @@ func (s *Records) nextCleared(ctx context.Context, at cleared) (next cleared, ok
 // clearSome removes some members of a record; more says that there may be others. What another
 // process is at is left to it.
 func (s *Records) clearSome(ctx context.Context, tx *sqldb.Tx, of *cleared) (more bool, err error) {
-	query, c, object, id := lockRemoval, of.caller, of.object, of.id
-	if tx.Dialect() == sqldb.Postgres {
-		query += " FOR UPDATE SKIP LOCKED"
-	}
-	var free int
-	if err := tx.Row(ctx, query, c.Tenant, object, id).Scan(&free); err != nil {
+	c, object, id := of.caller, of.object, of.id
+	row := tx.Row(ctx, lockRemoval+s.sql.hold(free), c.Tenant, object, id)
+	if _, err := sqldb.Column[int64](row); err != nil {
 		if errors.Is(err, sqldb.ErrNoRow) {
 			return false, nil
 		}
 		return false, err
 	}
-	w, err := s.begin(ctx, tx, &c)
+	w, err := s.begin(ctx, tx, c)
 	if err != nil {
 		return false, err
 	}

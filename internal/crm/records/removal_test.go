@@ -18,10 +18,11 @@ func TestManyMembersAreRemovedSomeAtATime(t *testing.T) {
 		var campaigns []string
 		for i, n := range counts {
 			campaigns = append(campaigns, r.create(system, "Campaign", fmt.Sprintf(`{"Name":"C%d"}`, i)).ID)
-			r.write(func(ctx context.Context, tx *sqldb.Tx) error {
+			r.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 				for m := range n {
 					if _, err := tx.Exec(ctx,
-						`INSERT INTO records_member (tenant_id, campaign_id, member_type, member_id, status, has_responded, added_at, updated_at)
+						`INSERT INTO records_member (tenant_id, campaign_id, member_type, member_id, status,
+						has_responded, added_at, updated_at)
 						VALUES ($1, $2, 'Lead', $3, 'Sent', $4, 1, 1)`, tenantA, campaigns[i],
 						fmt.Sprintf("00000000-0000-4000-8000-%012d", m), false); err != nil {
 						return err
@@ -46,7 +47,7 @@ func TestManyMembersAreRemovedSomeAtATime(t *testing.T) {
 		if n := strings.Count(r.outbox(), memberRemoved); n != maxRemovals {
 			t.Errorf("the deletion told of %d members, want %d", n, maxRemovals)
 		}
-		r.read(func(ctx context.Context, tx *sqldb.Tx) error {
+		r.See(func(ctx context.Context, tx *sqldb.Tx) error {
 			if _, ok, err := (Reads{}).Member(ctx, tx, tenantA, campaigns[1], "Lead",
 				"00000000-0000-4000-8000-000000000999"); err != nil || ok {
 				t.Errorf("a member of a campaign that is gone counts: %v", err)
@@ -54,9 +55,24 @@ func TestManyMembersAreRemovedSomeAtATime(t *testing.T) {
 			return nil
 		})
 		// one of the members is a lead that somebody deletes meanwhile
-		r.write(func(ctx context.Context, tx *sqldb.Tx) error {
-			_, err := tx.Exec(ctx, insertRecord, tenantA, "Lead", "00000000-0000-4000-8000-000000000998", ann, "n", "",
-				"", "{}", 1, 1, ann, 1, ann)
+		r.Change(func(ctx context.Context, tx *sqldb.Tx) error {
+			_, err := tx.Exec(
+				ctx,
+				insertRecord,
+				tenantA,
+				"Lead",
+				"00000000-0000-4000-8000-000000000998",
+				ann,
+				"n",
+				"",
+				"",
+				"{}",
+				1,
+				1,
+				ann,
+				1,
+				ann,
+			)
 			return err
 		})
 		r.do(system, "Lead", Op{Kind: Delete, ID: "00000000-0000-4000-8000-000000000998"})
@@ -72,7 +88,7 @@ func TestManyMembersAreRemovedSomeAtATime(t *testing.T) {
 func (r *rig) checkRemoved(campaigns []string, counts []int) {
 	r.Helper()
 	told, last := map[string]map[string]bool{}, map[string]wire.Stamp{}
-	r.read(func(ctx context.Context, tx *sqldb.Tx) error {
+	r.See(func(ctx context.Context, tx *sqldb.Tx) error {
 		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
 			var body []byte
 			if err == nil {
@@ -106,7 +122,9 @@ func (r *rig) checkRemoved(campaigns []string, counts []int) {
 			told[p.CampaignID][p.MemberID] = true
 		}
 		var left int
-		if err := tx.Row(ctx, "SELECT (SELECT count(*) FROM records_member) + (SELECT count(*) FROM records_removal)").Scan(&left); err != nil || left != 0 {
+		if err := tx.Row(ctx, "SELECT (SELECT count(*) FROM records_member) + (SELECT count(*) FROM "+
+			"records_removal)").Scan(&left); err != nil ||
+			left != 0 {
 			r.Errorf("%d are left, %v", left, err)
 		}
 		return nil
@@ -122,9 +140,24 @@ func (r *rig) checkRemoved(campaigns []string, counts []int) {
 func TestOneRemovalThatFailsHoldsUpNoOther(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		const broken, gone = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
-		r.write(func(ctx context.Context, tx *sqldb.Tx) error {
-			_, err := tx.Exec(ctx, insertRecord, tenantA, "Campaign", broken, ann, "n", "", "", "no JSON", 1, 1, ann, 1,
-				ann)
+		r.Change(func(ctx context.Context, tx *sqldb.Tx) error {
+			_, err := tx.Exec(
+				ctx,
+				insertRecord,
+				tenantA,
+				"Campaign",
+				broken,
+				ann,
+				"n",
+				"",
+				"",
+				"no JSON",
+				1,
+				1,
+				ann,
+				1,
+				ann,
+			)
 			for tenant, id := range map[string]string{tenantA: broken, tenantB: gone} {
 				if err == nil {
 					_, err = tx.Exec(ctx, insertRemoval, tenant, "Campaign", id, "test")
@@ -135,7 +168,7 @@ func TestOneRemovalThatFailsHoldsUpNoOther(t *testing.T) {
 		if err := r.records.Clear(t.Context()); err == nil {
 			t.Error("a removal that fails is not reported")
 		}
-		r.read(func(ctx context.Context, tx *sqldb.Tx) error {
+		r.See(func(ctx context.Context, tx *sqldb.Tx) error {
 			var left string
 			var n int
 			err := tx.Row(ctx, "SELECT count(*), min(record_id) FROM records_removal").Scan(&n, &left)

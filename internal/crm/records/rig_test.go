@@ -2,64 +2,41 @@ package records
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"go.uber.org/goleak"
 
+	"renga.dev/renga/internal/crm/crmtest"
 	"renga.dev/renga/internal/crm/metadata"
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/platform/audit"
-	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/bus/memory"
-	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/sqldb/sqltest"
 	"renga.dev/renga/internal/platform/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { crmtest.Main(m, "") }
 
-const tenantA, tenantB = "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"
+const tenantA, tenantB = crmtest.TenantA, crmtest.TenantB
 
 // rig is the service over a database of its own.
 type rig struct {
-	*testing.T
-	db      *sqldb.DB
-	bus     *bus.Bus
-	models  *metadata.Models
+	*crmtest.Rig
 	records *Records
-	clock   atomic.Int64
 	seen    int64 // id of the last event of the outbox that was looked at
 }
 
 // onEvery runs a test on every database.
 func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
-	t.Run("sqlite", func(t *testing.T) {
-		test(t, newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")}))
-	})
-	t.Run("postgres", func(t *testing.T) { test(t, newRig(t, sqldb.Config{URL: pgtest.New(t)})) })
+	crmtest.OnEvery(t, func(t *testing.T, where sqldb.Config) { test(t, newRig(t, where)) })
 }
 
 func newRig(t *testing.T, where sqldb.Config) *rig {
 	t.Helper()
-	db := sqltest.Open(t, where, audit.Migration(), bus.Migration(), metadata.Migration(), Migration(),
-		idempotency.Migration())
-	r := &rig{T: t, db: db, models: metadata.NewModels()}
-	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "test"})
-	r.records = New(db, Config{
-		Models: r.models, Visible: owned{r.models}, Publisher: r.bus, Now: func() time.Time {
-			return time.UnixMilli(r.clock.Load())
-		},
+	r := &rig{Rig: crmtest.New(t, where, Migration())}
+	r.records = New(r.DB, Config{
+		Models: r.Models, Visible: owned{r.Models}, Publisher: r.Bus, Now: r.Clock.Now,
 	})
-	r.clock.Store(time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC).UnixMilli())
 	return r
 }
 
@@ -102,78 +79,18 @@ func (o owned) WhereOne(ctx context.Context, tx *sqldb.Tx, tenant, object, user 
 	return o.Where(ctx, tx, tenant, object, user, level, b)
 }
 
-// write runs SQL in one transaction.
-func (r *rig) write(fn func(ctx context.Context, tx *sqldb.Tx) error) {
-	r.Helper()
-	if err := r.db.Write(r.Context(), sqldb.Other, fn); err != nil {
-		r.Fatal(err)
-	}
-}
-
-// read runs fn in a transaction that cannot write.
-func (r *rig) read(fn func(ctx context.Context, tx *sqldb.Tx) error) {
-	r.Helper()
-	if err := r.db.Read(r.Context(), fn); err != nil {
-		r.Fatal(err)
-	}
-}
-
-// define stores definitions of a tenant, as metadata does.
-func (r *rig) define(tenant string, all ...model.Definition) {
-	r.Helper()
-	r.write(func(ctx context.Context, tx *sqldb.Tx) error {
-		for _, d := range all {
-			body, err := json.Marshal(d.Value)
-			if err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx,
-				`INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)
-				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET body = excluded.body`, tenant, string(d.Kind), d.ID,
-				string(body)); err != nil {
-				return err
-			}
-		}
-		_, err := tx.Exec(ctx, `INSERT INTO metadata_tenant AS t (tenant_id, revision, stamp) VALUES ($1, 1, $2)
-			ON CONFLICT (tenant_id) DO UPDATE SET revision = t.revision + 1, stamp = excluded.stamp`, tenant, r.stamp())
-		return err
-	})
-}
-
 // older makes a tenant that has defined something one from before personal fields were
 // sensitive.
 func (r *rig) older(tenant string) {
 	r.Helper()
-	r.write(func(ctx context.Context, tx *sqldb.Tx) error {
+	r.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, "UPDATE metadata_tenant SET standard = $2, stamp = $3 WHERE tenant_id = $1",
 			tenant, int64(model.StandardOpen), r.stamp())
 		return err
 	})
 }
 
-func (r *rig) stamp() string { return time.Duration(r.clock.Add(1)).String() }
-
-// at turns the clock.
-func (r *rig) at(text string) {
-	r.Helper()
-	s, err := wire.ParseStamp(text)
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.clock.Store(int64(s))
-}
-
-// fieldsOf reads the fields of a change from JSON.
-func (r *rig) fieldsOf(text string) map[string]jsontext.Value {
-	r.Helper()
-	fields := map[string]jsontext.Value{}
-	if text != "" {
-		if err := json.Unmarshal([]byte(text), &fields); err != nil {
-			r.Fatal(err)
-		}
-	}
-	return fields
-}
+func (r *rig) stamp() string { return time.Duration(r.Clock.Add(1)).String() }
 
 // try does one operation.
 func (r *rig) try(c Caller, object string, op Op) (Result, error) {
@@ -212,7 +129,7 @@ func (r *rig) update(c Caller, v View, fields string) View {
 func (r *rig) outbox() string {
 	r.Helper()
 	var b strings.Builder
-	r.read(func(ctx context.Context, tx *sqldb.Tx) error {
+	r.See(func(ctx context.Context, tx *sqldb.Tx) error {
 		for row, err := range tx.Query(ctx, "SELECT id, body FROM outbox_events WHERE id > $1 ORDER BY id", r.seen) {
 			var body []byte
 			if err == nil {
@@ -236,13 +153,11 @@ func (r *rig) outbox() string {
 	return b.String()
 }
 
+// fieldsOf reads the fields of a change from JSON.
+func (r *rig) fieldsOf(text string) map[string]jsontext.Value { return crmtest.Fields(r, text) }
+
 // codeOf is the code of a refusal.
-func codeOf(err error) string {
-	if e, ok := fault.As(err); ok {
-		return e.Code
-	}
-	return ""
-}
+func codeOf(err error) string { return crmtest.CodeOf(err) }
 
 // system is a caller that may do everything.
 var system = Caller{Tenant: tenantA}

@@ -11,26 +11,21 @@ import (
 )
 
 const (
-	insertRecord = `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id, fields, version,
-		created_at, created_by, updated_at, updated_by, deleted_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0)`
+	insertRecord = `INSERT INTO records_record (tenant_id, object, id, owner_id, name, account_id, opportunity_id,
+		fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0)`
 	// Most changes touch no column that an index has.
-	updateFields = `UPDATE records_record SET fields = $4, version = $5, updated_at = $6, updated_by = $7
-		WHERE tenant_id = $1 AND object = $2 AND id = $3`
-	updateRecord = `UPDATE records_record SET fields = $4, version = $5, updated_at = $6, updated_by = $7, owner_id = $8, name = $9,
-		account_id = $10, opportunity_id = $11 WHERE tenant_id = $1 AND object = $2 AND id = $3`
-	deleteRecord = `UPDATE records_record SET version = $4, updated_at = $5, updated_by = $6, deleted_at = $4
-		WHERE tenant_id = $1 AND object = $2 AND id = $3`
+	setFields    = "UPDATE records_record SET fields = $4, version = $5, updated_at = $6, updated_by = $7"
+	updateFields = setFields + oneRecord
+	updateRecord = setFields + ", owner_id = $8, name = $9, account_id = $10, opportunity_id = $11" + oneRecord
+	deleteRecord = "UPDATE records_record SET version = $4, updated_at = $5, updated_by = $6, deleted_at = " +
+		"$4" + oneRecord
+	oneRecord  = " WHERE tenant_id = $1 AND object = $2 AND id = $3"
 	moveQuotes = `UPDATE records_record SET account_id = $3
 		WHERE tenant_id = $1 AND opportunity_id = $2 AND opportunity_id <> '' AND deleted_at = 0`
 	insertReference = "INSERT INTO records_reference (tenant_id, to_id, object, field, id) VALUES ($1, $2, $3, $4, $5)"
-	deleteReference = "DELETE FROM records_reference WHERE tenant_id = $1 AND to_id = $2 AND object = $3 AND field = " +
-		"$4 AND id = $5"
-
-	// updateFields of some records at once, for PostgreSQL: there a statement costs more
-	// than a row does.
-	updateEach = `UPDATE records_record AS r SET fields = w.fields, version = w.version, updated_at = w.updated_at, updated_by = w.updated_by
-		FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[]) AS w (object, id, fields, version, updated_at, updated_by)
-		WHERE r.tenant_id = $1 AND r.object = w.object AND r.id = w.id`
+	deleteReference = `DELETE FROM records_reference
+		WHERE tenant_id = $1 AND to_id = $2 AND object = $3 AND field = $4 AND id = $5`
 )
 
 var insertHistory = sqldb.NewInsert(
@@ -47,7 +42,7 @@ func (w *session) save(ctx context.Context, all []decision) error {
 	events := make([]wire.Event, 0, 2*len(all))
 	history := make([]any, 0, 8*len(all))
 	var each *rewritten
-	if w.tx.Dialect() == sqldb.Postgres && different(all) {
+	if w.sql.shared && different(all) {
 		each = &rewritten{}
 	}
 	for i := range all {
@@ -57,17 +52,17 @@ func (w *session) save(ctx context.Context, all []decision) error {
 		if stmts, err = w.statements(stmts, d, each); err != nil {
 			return err
 		}
-		history = append(history, w.caller.Tenant, r.Object, r.ID, r.Version, r.Version, w.user, d.action,
+		history = append(history, w.Caller.Tenant, r.Object, r.ID, r.Version, r.Version, w.User, d.action,
 			string(appendChanges(nil, d.changes)))
-		if events, err = envelopes(events, w.caller, r, d.events); err != nil {
+		if events, err = envelopes(events, w.Caller, r, d.events); err != nil {
 			return err
 		}
 	}
-	stmts = append(each.statements(stmts, w.caller.Tenant), insertHistory.Stmts(w.tx, history)...)
-	if err := w.tx.Batch(ctx, stmts...); err != nil {
+	stmts = append(each.statements(stmts, w.Caller.Tenant), insertHistory.Stmts(w.Tx, history)...)
+	if err := w.Tx.Batch(ctx, stmts...); err != nil {
 		return err
 	}
-	if err := w.cfg.Publisher.Publish(ctx, w.tx, events...); err != nil {
+	if err := w.cfg.Publisher.Publish(ctx, w.Tx, events...); err != nil {
 		return err
 	}
 	return w.clearDeleted(ctx, all)
@@ -85,17 +80,15 @@ func different(all []decision) bool {
 // statements are those that store a decision, but for its history. What each can take is
 // left to it.
 func (w *session) statements(to []sqldb.Stmt, d *decision, each *rewritten) ([]sqldb.Stmt, error) {
-	r, tenant := &d.after, w.caller.Tenant
+	r, tenant := &d.after, w.Caller.Tenant
 	fields, err := json.Marshal(r.Fields, json.Deterministic(true))
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case r.Deleted:
-		to = append(to, sqldb.Stmt{Query: deleteRecord, Args: []any{
-			tenant, r.Object, r.ID, r.Version, r.UpdatedAt,
-			r.UpdatedBy,
-		}})
+		args := []any{tenant, r.Object, r.ID, r.Version, r.UpdatedAt, r.UpdatedBy}
+		to = append(to, sqldb.Stmt{Query: deleteRecord, Args: args})
 	case d.before == nil:
 		to = append(to, sqldb.Stmt{Query: insertRecord, Args: []any{
 			tenant, r.Object, r.ID, r.OwnerID, r.Name, r.AccountID, r.OpportunityID, string(fields), r.Version,
@@ -115,12 +108,18 @@ func (w *session) statements(to []sqldb.Stmt, d *decision, each *rewritten) ([]s
 			to = append(to, sqldb.Stmt{Query: moveQuotes, Args: []any{tenant, r.ID, r.AccountID}})
 		}
 	}
-	for _, ref := range references(w.model.Object(r.Object), d) {
+	for _, ref := range references(w.Model.Object(r.Object), d) {
 		if ref.old != "" {
-			to = append(to, sqldb.Stmt{Query: deleteReference, Args: []any{tenant, ref.old, r.Object, ref.field, r.ID}})
+			to = append(
+				to,
+				sqldb.Stmt{Query: deleteReference, Args: []any{tenant, ref.old, r.Object, ref.field, r.ID}},
+			)
 		}
 		if ref.now != "" {
-			to = append(to, sqldb.Stmt{Query: insertReference, Args: []any{tenant, ref.now, r.Object, ref.field, r.ID}})
+			to = append(
+				to,
+				sqldb.Stmt{Query: insertReference, Args: []any{tenant, ref.now, r.Object, ref.field, r.ID}},
+			)
 		}
 	}
 	return to, nil
@@ -143,10 +142,8 @@ func (e *rewritten) statements(to []sqldb.Stmt, tenant string) []sqldb.Stmt {
 	if e == nil || len(e.ids) == 0 {
 		return to
 	}
-	return append(to, sqldb.Stmt{Query: updateEach, Args: []any{
-		tenant, e.objects, e.ids, e.fields, e.versions, e.at,
-		e.by,
-	}})
+	args := []any{tenant, e.objects, e.ids, e.fields, e.versions, e.at, e.by}
+	return append(to, sqldb.Stmt{Query: updateEach, Args: args})
 }
 
 // sameLinks reports whether two states of a record are the same in all columns but those

@@ -17,7 +17,7 @@ import (
 func (s *Records) Set(ctx context.Context, tx *sqldb.Tx, tenant, correlation, object string, changes []model.Change) (
 	[]model.Changed, error,
 ) {
-	w, err := s.begin(ctx, tx, &Caller{Tenant: tenant, CorrelationID: correlation})
+	w, err := s.begin(ctx, tx, Caller{Tenant: tenant, CorrelationID: correlation})
 	if err != nil {
 		return nil, fault.Wrap("records.set", err)
 	}

@@ -32,8 +32,12 @@ const (
 	responded     = "Responded"
 )
 
-const selectMember = "SELECT user_id, team_role, access, added_at FROM records_team WHERE tenant_id = $1 AND object " +
-	"= $2 AND record_id = $3"
+const (
+	teamColumns   = "user_id, team_role, access, added_at"
+	oneTeam       = " FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3"
+	oneTeamMember = oneTeam + " AND user_id = $4"
+	selectMember  = "SELECT " + teamColumns + oneTeam
+)
 
 func scanTeam(row *sqldb.Row) (m TeamMember, err error) {
 	return m, row.Scan(&m.UserID, &m.TeamRole, &m.AccessLevel, &m.AddedAt)
@@ -41,24 +45,16 @@ func scanTeam(row *sqldb.Row) (m TeamMember, err error) {
 
 // Team is the team of a record that the caller sees, by user.
 func (s *Records) Team(ctx context.Context, c Caller, object, id string) (members []TeamMember, err error) {
-	err = s.read(ctx, "records.team", &c, func(ctx context.Context, w *session) error {
+	err = s.Read(ctx, "team", s.as(c, func(ctx context.Context, w *session) error {
 		members = []TeamMember{}
 		r, err := w.withTeam(ctx, object, id, model.ReadOp, loose)
 		if err != nil {
 			return err
 		}
-		for row, err := range w.tx.Query(ctx, selectMember+" ORDER BY user_id", c.Tenant, object, r.ID) {
-			var m TeamMember
-			if err == nil {
-				m, err = scanTeam(row)
-			}
-			if err != nil {
-				return err
-			}
-			members = append(members, m)
-		}
-		return nil
-	})
+		found, err := sqldb.Collect(ctx, w.Tx, scanTeam, selectMember+" ORDER BY user_id", c.Tenant, object, r.ID)
+		members = append(members, found...)
+		return err
+	}))
 	return members, err
 }
 
@@ -71,11 +67,7 @@ func (w *session) withTeam(ctx context.Context, object, id string, op model.Op, 
 		return nil, fault.New(fault.NotFound, CodeObjectUnknown, "records of %s have no team; those of %s do", object,
 			strings.Join(model.TeamObjects, " and "))
 	}
-	r, err := w.get(ctx, object, id, how)
-	if err == nil && op == model.UpdateOp && !r.edit {
-		err = fault.New(fault.Forbidden, CodeAccessDenied, "you may read the %s %s, but not edit it", object, id)
-	}
-	return r, err
+	return w.getFor(ctx, op, object, id, how)
 }
 
 // PutTeamMember puts a user into the team of a record, or changes its part in it; created
@@ -83,13 +75,13 @@ func (w *session) withTeam(ctx context.Context, object, id string, op model.Op, 
 func (s *Records) PutTeamMember(ctx context.Context, c Caller, object, id, user, role string, access model.Access) (
 	m TeamMember, created bool, err error,
 ) {
-	err = s.write(ctx, "records.team.put", &c, func(ctx context.Context, w *session) error {
+	err = s.Write(ctx, "team.put", s.as(c, func(ctx context.Context, w *session) error {
 		m, created, err = w.putTeam(ctx, object, id, TeamMember{
 			UserID: strings.ToLower(user), TeamRole: role,
 			AccessLevel: access,
 		})
 		return err
-	})
+	}))
 	return m, created, err
 }
 
@@ -98,8 +90,8 @@ func (w *session) putTeam(ctx context.Context, object, id string, m TeamMember) 
 	if err != nil {
 		return m, false, err
 	}
-	role := w.model.TeamRole(object, m.TeamRole)
-	switch u := w.model.User(m.UserID); {
+	role := w.Model.TeamRole(object, m.TeamRole)
+	switch u := w.Model.User(m.UserID); {
 	case u == nil || !u.IsActive:
 		return m, false, about(CodeFieldInvalid, "userId", "userId must be the id of an active user")
 	case role == nil:
@@ -110,13 +102,19 @@ func (w *session) putTeam(ctx context.Context, object, id string, m TeamMember) 
 	case m.AccessLevel != model.Read && m.AccessLevel != model.Edit:
 		return m, false, about(CodeFieldInvalid, "accessLevel", "accessLevel must be Read or Edit")
 	}
-	was, err := scanTeam(w.tx.Row(ctx, selectMember+" AND user_id = $4", w.caller.Tenant, object, r.ID, m.UserID))
+	was, err := scanTeam(w.Tx.Row(ctx, selectMember+" AND user_id = $4", w.Caller.Tenant, object, r.ID, m.UserID))
 	created := errors.Is(err, sqldb.ErrNoRow)
 	if err != nil && !created {
 		return m, false, err
 	}
 	if created {
-		if err := w.checkTeam(ctx, object, r.ID); err != nil {
+		var n int
+		err := w.Tx.Row(ctx, "SELECT count(*)"+oneTeam,
+			w.Caller.Tenant, object, r.ID).Scan(&n)
+		if err == nil && n >= maxTeam {
+			err = fault.New(fault.Conflict, "TEAM_FULL", "a team may have at most %d members", maxTeam)
+		}
+		if err != nil {
 			return m, false, err
 		}
 		was.AddedAt = w.now
@@ -129,33 +127,26 @@ func (w *session) putTeam(ctx context.Context, object, id string, m TeamMember) 
 	if created {
 		change = memberAdded
 	}
-	_, err = w.tx.Exec(ctx, `INSERT INTO records_team (tenant_id, object, record_id, user_id, team_role, access, added_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (tenant_id, object, record_id, user_id) DO UPDATE SET team_role = excluded.team_role, access = excluded.access`,
-		w.caller.Tenant, object, r.ID, m.UserID, m.TeamRole, string(m.AccessLevel), m.AddedAt)
+	_, err = w.Tx.Exec(ctx, `
+		INSERT INTO records_team (tenant_id, object, record_id, user_id, team_role, access, added_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant_id, object, record_id, user_id)
+		DO UPDATE SET team_role = excluded.team_role, access = excluded.access`,
+		w.Caller.Tenant, object, r.ID, m.UserID, m.TeamRole, string(m.AccessLevel), m.AddedAt)
 	if err != nil {
 		return m, false, err
 	}
-	return m, created, w.tellTeam(ctx, &r.Record, change, &m)
+	return m, created, w.publishTeam(ctx, &r.Record, change, &m)
 }
 
-func (w *session) checkTeam(ctx context.Context, object, id string) error {
-	var n int
-	err := w.tx.Row(ctx, "SELECT count(*) FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3",
-		w.caller.Tenant, object, id).Scan(&n)
-	if err == nil && n >= maxTeam {
-		err = fault.New(fault.Conflict, "TEAM_FULL", "a team may have at most %d members", maxTeam)
-	}
-	return err
-}
-
-// tellTeam gives the record a new version and tells of a member with it.
-func (w *session) tellTeam(ctx context.Context, r *model.Record, change string, m *TeamMember) error {
+// publishTeam gives the record a new version and publishes what changed about a member with
+// it.
+func (w *session) publishTeam(ctx context.Context, r *model.Record, change string, m *TeamMember) error {
 	next := *r
 	next.Version = wire.NextStamp(r.Version, w.now)
 	return w.bump(ctx, &next, teamEvent(&next, change, m))
 }
 
-// teamEvent tells of a member of the team of a record, in its version.
+// teamEvent announces a member of the team of a record, in its version.
 func teamEvent(r *model.Record, change string, m *TeamMember) wire.Payload {
 	return wire.TeamMemberChanged{
 		ChangeType: change, ObjectName: r.Object, RecordID: r.ID, UserID: m.UserID,
@@ -167,33 +158,32 @@ const updateVersion = "UPDATE records_record SET version = $4 WHERE tenant_id = 
 
 // bump stores the new version of a record without another change of its own, and tells why.
 func (w *session) bump(ctx context.Context, next *model.Record, payloads ...wire.Payload) error {
-	_, err := w.tx.Exec(ctx, updateVersion, w.caller.Tenant, next.Object, next.ID, next.Version)
+	_, err := w.Tx.Exec(ctx, updateVersion, w.Caller.Tenant, next.Object, next.ID, next.Version)
 	if err != nil {
 		return err
 	}
-	events, err := envelopes(nil, w.caller, next, payloads)
+	events, err := envelopes(nil, w.Caller, next, payloads)
 	if err != nil {
 		return err
 	}
-	return w.cfg.Publisher.Publish(ctx, w.tx, events...)
+	return w.cfg.Publisher.Publish(ctx, w.Tx, events...)
 }
 
 // RemoveTeamMember takes a user out of the team of a record. Who is not in it is not found.
 func (s *Records) RemoveTeamMember(ctx context.Context, c Caller, object, id, user string) error {
-	return s.write(ctx, "records.team.remove", &c, func(ctx context.Context, w *session) error {
+	return s.Write(ctx, "team.remove", s.as(c, func(ctx context.Context, w *session) error {
 		r, err := w.withTeam(ctx, object, id, model.UpdateOp, changing)
 		if err != nil {
 			return err
 		}
-		m, err := scanTeam(w.tx.Row(ctx,
-			`DELETE FROM records_team WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND user_id = $4
-			RETURNING user_id, team_role, access, added_at`, c.Tenant, object, r.ID, strings.ToLower(user)))
+		m, err := scanTeam(w.Tx.Row(ctx,
+			"DELETE"+oneTeamMember+" RETURNING "+teamColumns, c.Tenant, object, r.ID, strings.ToLower(user)))
 		if errors.Is(err, sqldb.ErrNoRow) {
 			return fault.New(fault.NotFound, "TEAM_MEMBER_NOT_FOUND", "the user %q is not in the team", user)
 		}
 		if err != nil {
 			return err
 		}
-		return w.tellTeam(ctx, &r.Record, memberRemoved, &m)
-	})
+		return w.publishTeam(ctx, &r.Record, memberRemoved, &m)
+	}))
 }

@@ -30,8 +30,7 @@ func (s *Records) InUse(ctx context.Context, tx *sqldb.Tx, tenant string, kind m
 		object, name, _ := strings.Cut(id, ".")
 		if f := m.Field(object, name); f != nil && f.Type != model.Boolean {
 			var b sqldb.Binds
-			value := (&builder{dialect: tx.Dialect(), binds: &b}).extract(f)
-			uses, err = countUses(ctx, tx, nil, tenant, object, value+" IS NOT NULL", &b)
+			uses, err = countUses(ctx, tx, nil, tenant, object, s.sql.value(&b, f)+" IS NOT NULL", &b)
 		}
 	}
 	return uses, fault.Wrap("records.uses", err)
@@ -42,9 +41,7 @@ func countUses(ctx context.Context, tx *sqldb.Tx, to []model.Use, tenant, object
 	[]model.Use, error,
 ) {
 	u := model.Use{Object: object}
-	query := "SELECT count(*), coalesce(min(r.id), '') FROM records_record r WHERE r.tenant_id = " + b.Add(tenant) +
-		" AND r.object = " + b.Add(object) +
-		" AND r.deleted_at = 0 AND " + where
+	query := "SELECT count(*), coalesce(min(r.id), '') FROM " + living(b, tenant, object) + " AND " + where
 	if err := tx.Row(ctx, query, b.Args()...).Scan(&u.Count, &u.ID); err != nil || u.Count == 0 {
 		return to, err
 	}

@@ -93,7 +93,7 @@ func (w *session) replay(ctx context.Context, was *View) error {
 		return err
 	}
 	was.Fields = noFields
-	v := view{w.model.View(w.user, was.Object)}
+	v := view{w.Model.View(w.User, was.Object)}
 	if !v.May.Read {
 		return nil
 	}

@@ -198,7 +198,7 @@ func TestCountsStayExactUnderWriters(t *testing.T) {
 				for _, key := range p.keys() {
 					p.take(key)
 				}
-				if _, err := p.kept.Fold(t.Context()); err != nil {
+				if _, err := p.kept.Compact(t.Context()); err != nil {
 					t.Error(err)
 				}
 				select {
@@ -213,7 +213,7 @@ func TestCountsStayExactUnderWriters(t *testing.T) {
 		handlers.Wait()
 		p.add(t, "before all is handled")
 		p.settle()
-		if _, err := p.kept.Fold(t.Context()); err != nil {
+		if _, err := p.kept.Compact(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		p.add(t, "in the end")

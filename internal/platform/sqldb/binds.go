@@ -9,6 +9,9 @@ import (
 // statements stay prepared.
 type Binds struct{ args []any }
 
+// Bind are arguments that the text names already: $1 is the first.
+func Bind(args ...any) *Binds { return &Binds{args} }
+
 // Add adds an argument and returns its placeholder: "$3".
 func (b *Binds) Add(arg any) string {
 	b.args = append(b.args, arg)
