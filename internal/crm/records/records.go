@@ -58,7 +58,7 @@ func New(db *sqldb.DB, cfg Config) *Records {
 		cfg.Now = time.Now
 	}
 	return &Records{
-		Service: kit.Service{Name: "records", DB: db, Clock: cfg.Now}, cfg: cfg, sql: dialectOf(db.Dialect()),
+		Service: kit.Service{ServiceName: "records", DB: db, Clock: cfg.Now}, cfg: cfg, sql: dialectOf(db.Dialect()),
 		keys: idempotency.Keys{Service: "records", Retention: cfg.KeyRetention},
 	}
 }
