@@ -170,7 +170,7 @@ var acrossTenants = map[string]map[string]int{
 		"internal/crm/approval/run.go approval_stale":           1,
 		"internal/crm/automation/graph.go automation_run":       1,
 		"internal/crm/automation/job.go automation_job":         2,
-		"internal/crm/records/read_more.go records_record":      1,
+		"internal/crm/records/reads.go records_record":          1,
 		"internal/crm/sharing/rebuild.go ‹condition›":           1,
 	},
 	"a partition key holds its tenant": {
@@ -208,14 +208,15 @@ var acrossTenants = map[string]map[string]int{
 	},
 	"adds up what others counted, for each tenant": {
 		"internal/workflow/store/counts_postgres.go engine_count_delta": 2,
-		"internal/crm/records/fold.go records_count":                    2,
+		"internal/crm/records/sql_postgres.go records_count":            2,
 	},
 	"the condition is written where this is called, and is looked at there": {
-		"internal/crm/automation/list.go ‹l.table›":          3,
-		"internal/crm/approval/read.go approval_instance":    2,
-		"internal/crm/records/list.go records_record":        2,
-		"internal/crm/kit/rebuild/resource.go ‹r.cfg.Table›": 1,
-		"internal/crm/sharing/model.go sharing_model":        1,
+		"internal/crm/automation/list.go ‹l.table›":           3,
+		"internal/crm/approval/read.go approval_instance":     2,
+		"internal/crm/records/list.go records_record":         2,
+		"internal/crm/records/sql_postgres.go records_record": 1,
+		"internal/crm/kit/rebuild/resource.go ‹r.cfg.Table›":  1,
+		"internal/crm/sharing/model.go sharing_model":         1,
 	},
 	"more of a condition that begins with the tenant": {
 		"internal/crm/approval/recount.go ‹condition›": 2,

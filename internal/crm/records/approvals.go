@@ -55,11 +55,12 @@ func (s *Records) Seen(ctx context.Context, tx *sqldb.Tx, who model.Viewer, obje
 		if !w.Model.Can(who.User, o.Name, model.ReadOp) {
 			continue
 		}
-		from, err := w.visible(ctx, o.Name, binds)
+		where, err := w.visible(ctx, o.Name, binds)
 		if err != nil {
 			return "", err
 		}
-		parts = append(parts, object+" = "+binds.Add(o.Name)+" AND EXISTS (SELECT 1 FROM "+from+" AND r.id = "+id+")")
+		parts = append(parts, object+" = "+binds.Add(o.Name)+" AND EXISTS (SELECT 1 FROM records_record r WHERE "+where+
+			" AND r.id = "+id+")")
 	}
 	if len(parts) == 0 {
 		return "1 = 0", nil

@@ -260,11 +260,13 @@ func (k *conversion) match(
 		return nil, nil
 	}
 	var b sqldb.Binds
-	from, err := k.visible(ctx, object, &b)
+	where, err := k.visible(ctx, object, &b)
 	if err != nil {
 		return nil, err
 	}
-	query := "SELECT " + columns + " FROM " + from + " AND " + fits(&b) + " ORDER BY r.id LIMIT 1" + k.sql.hold(named)
+	query := "SELECT " + columns + " FROM records_record r WHERE " + where + " AND " + fits(&b) +
+		" ORDER BY r.id LIMIT 1"
+	query += k.sql.hold(named)
 	found, err := many(ctx, k.Tx, "match", query, b.Args()...)
 	if err != nil || len(found) == 0 {
 		return nil, err

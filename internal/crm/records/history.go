@@ -62,7 +62,7 @@ func (s *Records) History(ctx context.Context, c Caller, object, id string, offs
 		}
 		b := sqldb.Bind(c.Tenant, object, r.ID, actionUpdated)
 		from := " FROM records_history h WHERE h.tenant_id = $1 AND h.object = $2 AND h.record_id = $3 AND " +
-			"(h.action <> $4 OR EXISTS (SELECT 1 FROM " + w.sql.changes + " WHERE " +
+			"(h.action <> $4 OR " + w.sql.someChange +
 			b.OneOf(w.Tx, w.sql.changedField, v.changed()) + "))"
 		if err := w.Tx.Row(ctx, "SELECT count(*)"+from, b.Args()...).Scan(&total); err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
@@ -65,7 +64,8 @@ func (w *session) list(ctx context.Context, v view, q *Query) (page []View, tota
 	}
 	l := &listing{session: w, offset: q.Offset}
 	l.builder = &builder{view: v, sql: w.sql, binds: &l.binds}
-	_, l.where, _ = strings.Cut(living(&l.binds, w.Caller.Tenant, v.Object.Name), " WHERE ")
+	l.where = "r.tenant_id = " + l.binds.Add(w.Caller.Tenant) + " AND r.object = " + l.binds.Add(v.Object.Name) +
+		" AND r.deleted_at = 0"
 	if err := l.narrow(ctx, q); err != nil {
 		return nil, 0, err
 	}

@@ -46,21 +46,20 @@ func (w *session) load(ctx context.Context, object string, ids []string, how hol
 // selectVisible is a statement that reads some records that the caller sees, each with
 // whether it may edit it.
 func (w *session) selectVisible(ctx context.Context, object string, ids []string, b *sqldb.Binds) (string, error) {
-	from, err := w.visible(ctx, object, b)
+	where, err := w.visible(ctx, object, b)
 	if err != nil {
 		return "", err
 	}
 	edit, err := w.cfg.Visible.WhereOne(ctx, w.Tx, w.Caller.Tenant, object, w.User, model.Edit, b)
-	return "SELECT " + columns + ", CASE WHEN (" + edit + ") THEN 1 ELSE 0 END FROM " + from +
+	return "SELECT " + columns + ", CASE WHEN (" + edit + ") THEN 1 ELSE 0 END FROM records_record r WHERE " + where +
 		" AND " + b.OneOf(w.Tx, "r.id", ids), err
 }
 
-// visible is what follows FROM where living records r of an object that the caller sees are
-// read.
+// visible is the condition of living records r of an object that the caller sees.
 func (w *session) visible(ctx context.Context, object string, b *sqldb.Binds) (string, error) {
-	from := living(b, w.Caller.Tenant, object)
+	tenant, name := b.Add(w.Caller.Tenant), b.Add(object)
 	seen, err := w.cfg.Visible.WhereOne(ctx, w.Tx, w.Caller.Tenant, object, w.User, model.Read, b)
-	return from + " AND (" + seen + ")", err
+	return "r.tenant_id = " + tenant + " AND r.object = " + name + " AND r.deleted_at = 0 AND (" + seen + ")", err
 }
 
 // get reads one record that the caller sees.

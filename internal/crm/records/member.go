@@ -74,12 +74,12 @@ func (w *session) seenMembers(ctx context.Context, b *sqldb.Binds) (string, erro
 		if !w.Model.Can(w.User, object, model.ReadOp) {
 			continue
 		}
-		from, err := w.visible(ctx, object, b)
+		where, err := w.visible(ctx, object, b)
 		if err != nil {
 			return "", err
 		}
 		seen = append(seen, "m.member_type = "+b.Add(object)+
-			" AND EXISTS (SELECT 1 FROM "+from+" AND r.id = m.member_id)")
+			" AND EXISTS (SELECT 1 FROM records_record r WHERE "+where+" AND r.id = m.member_id)")
 	}
 	return strings.Join(seen, " OR "), nil
 }

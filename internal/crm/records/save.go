@@ -15,9 +15,10 @@ const (
 		fields, version, created_at, created_by, updated_at, updated_by, deleted_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0)`
 	// Most changes touch no column that an index has.
-	setFields    = "UPDATE records_record SET fields = $4, version = $5, updated_at = $6, updated_by = $7"
-	updateFields = setFields + oneRecord
-	updateRecord = setFields + ", owner_id = $8, name = $9, account_id = $10, opportunity_id = $11" + oneRecord
+	setFields    = " SET fields = $4, version = $5, updated_at = $6, updated_by = $7"
+	updateFields = "UPDATE records_record" + setFields + oneRecord
+	updateRecord = "UPDATE records_record" + setFields + ", owner_id = $8, name = $9, account_id = $10, " +
+		"opportunity_id = $11" + oneRecord
 	deleteRecord = "UPDATE records_record SET version = $4, updated_at = $5, updated_by = $6, deleted_at = " +
 		"$4" + oneRecord
 	oneRecord  = " WHERE tenant_id = $1 AND object = $2 AND id = $3"

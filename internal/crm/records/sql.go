@@ -12,10 +12,10 @@ type dialect struct {
 	found  string // what few records that an index finds are read from before they are sorted, a format of WHERE
 	byFile string // lets records that are to be read one by one be read in the order of the file
 
-	changes, changedField string // the changes of an entry h of the history, and the field of one
-	repairCounts          string
-	contains              string                                  // a format of two texts
-	value                 func(*sqldb.Binds, *model.Field) string // NULL when it is empty
+	someChange, changedField string // that an entry h of the history has a change, and the field of one
+	repairCounts             string
+	contains                 string                                  // a format of two texts
+	value                    func(*sqldb.Binds, *model.Field) string // NULL when it is empty
 }
 
 func dialectOf(d sqldb.Dialect) *dialect {
@@ -53,5 +53,6 @@ func (d *dialect) hold(how hold) string {
 
 // living is what follows FROM where living records r of an object are read.
 func living(b *sqldb.Binds, tenant, object string) string {
-	return Reads{}.Living("r", b.Add(tenant), b.Add(object))
+	return "records_record r WHERE r.tenant_id = " + b.Add(tenant) + " AND r.object = " + b.Add(object) +
+		" AND r.deleted_at = 0"
 }

@@ -9,10 +9,11 @@ var postgres = dialect{
 	shared: true,
 	// PostgreSQL does not sort what an index gives in order (settings of sqldb): it would rather
 	// read all rows of the tenant.
-	sorted:  " || ''",
-	found:   "(SELECT * FROM records_record r WHERE %s OFFSET 0) AS r",
-	changes: "json_array_elements(CAST(h.changes AS json)) AS c(change)", changedField: "(c.change ->> 'field')",
-	contains: `position(lower(CAST(%[2]s AS text) COLLATE "C") IN lower(%[1]s COLLATE "C")) > 0`,
+	sorted:       " || ''",
+	found:        "(SELECT * FROM records_record r WHERE %s OFFSET 0) AS r",
+	someChange:   "EXISTS (SELECT 1 FROM json_array_elements(CAST(h.changes AS json)) AS c(change) WHERE ",
+	changedField: "(c.change ->> 'field')",
+	contains:     `position(lower(CAST(%[2]s AS text) COLLATE "C") IN lower(%[1]s COLLATE "C")) > 0`,
 	repairCounts: `INSERT INTO records_count (tenant_id, object, owner_id, n)
 		SELECT $1, d.object, d.owner_id, d.found - d.counted FROM (` + miscounted + `) AS d`,
 	value: func(b *sqldb.Binds, f *model.Field) string {

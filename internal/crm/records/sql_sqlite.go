@@ -9,9 +9,10 @@ var sqlite = dialect{
 	found: "records_record r WHERE %s",
 	// SQLite would take the index with the most columns, and read their rows in no order, at
 	// four times the cost.
-	byFile:  " AND r.id > ''",
-	changes: "json_each(h.changes) AS c", changedField: "json_extract(c.value, '$.field')",
-	contains: "instr(lower(%s), lower(%s)) > 0",
+	byFile:       " AND r.id > ''",
+	someChange:   "EXISTS (SELECT 1 FROM json_each(h.changes) AS c WHERE ",
+	changedField: "json_extract(c.value, '$.field')",
+	contains:     "instr(lower(%s), lower(%s)) > 0",
 	repairCounts: `INSERT INTO records_count (tenant_id, object, owner_id, seq, n)
 		SELECT $1, d.object, d.owner_id, 0, d.found - d.counted FROM (` + miscounted + `) AS d
 		WHERE true ON CONFLICT (tenant_id, object, owner_id, seq) DO UPDATE SET n = n + excluded.n`,
