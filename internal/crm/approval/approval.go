@@ -41,7 +41,13 @@ type Models interface {
 type Core interface {
 	// Find is a living record that a user sees, and whether the user may edit it; else
 	// fault.NotFound. With hold nobody changes it until the transaction ends.
-	Find(ctx context.Context, tx *sqldb.Tx, who model.Viewer, object, id string, hold bool) (r model.Record, edit bool,
+	Find(
+		ctx context.Context,
+		tx *sqldb.Tx,
+		who model.Viewer,
+		object, id string,
+		hold bool,
+	) (r model.Record, edit bool,
 		err error)
 	// Seen is a condition in SQL that is true when two columns, object and id, name a living
 	// record that a user sees.
@@ -54,7 +60,9 @@ type Records interface {
 	Get(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (r model.Record, ok bool, err error)
 }
 
-// Locks is where core keeps fields as they are.
+// Locks is where core keeps fields as they are. Lock and Unlock write a row of records in the
+// transaction of the approval: the exception that design §1 names. By an event the fields
+// would be locked a moment after the submission was answered.
 type Locks interface {
 	// Lock keeps fields of a record as they are until Unlock.
 	Lock(ctx context.Context, tx *sqldb.Tx, tenant string, l model.FieldLock) error
@@ -101,6 +109,7 @@ type Approvals struct {
 	db     *sqldb.DB
 	cfg    Config
 	keys   idempotency.Keys
+	sql    *dialect
 	graphs graphs
 	ended  atomic.Bool   // an execution has ended in a commit that is not known to be durable
 	kick   chan struct{} // holds a token when there may be something to look at
@@ -113,7 +122,7 @@ func New(db *sqldb.DB, cfg Config) *Approvals {
 	}
 	return &Approvals{
 		db: db, cfg: cfg, keys: idempotency.Keys{Service: "approval", Retention: cfg.KeyRetention},
-		graphs: graphs{version: map[graphKey]int{}}, kick: make(chan struct{}, 1),
+		graphs: graphs{version: map[graphKey]int{}}, sql: dialectOf(db.Dialect()), kick: make(chan struct{}, 1),
 	}
 }
 
@@ -158,8 +167,8 @@ func (s *Approvals) begin(ctx context.Context, tx *sqldb.Tx, c *Caller) (*sessio
 func (w *session) viewer() model.Viewer { return model.Viewer{Tenant: w.tenant, User: w.user} }
 
 // read runs fn in a transaction that cannot write.
-func (s *Approvals) read(ctx context.Context, op string, c *Caller, fn func(ctx context.Context,
-	w *session) error,
+func (s *Approvals) read(
+	ctx context.Context, op string, c *Caller, fn func(ctx context.Context, w *session) error,
 ) error {
 	return fault.Wrap(op, s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		w, err := s.begin(ctx, tx, c)
@@ -245,10 +254,11 @@ func (s *Approvals) perform(ctx context.Context, unit engine.Unit) error {
 		_, err := s.cfg.Engine.Do(ctx, unit)
 		return err
 	}
-	return s.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		return unit.After(ctx, tx,
-			nil)
-	})
+	return s.db.Write(
+		ctx,
+		sqldb.Other,
+		func(ctx context.Context, tx *sqldb.Tx) error { return unit.After(ctx, tx, nil) },
+	)
 }
 
 // recall looks the key up before anything is done for it; errKnown when it has an answer.
@@ -279,10 +289,12 @@ func (r *request) idempotent(ctx context.Context, tx *sqldb.Tx, work func(w *ses
 	return err
 }
 
-// forUpdate holds the row that a statement selects, where there is more than one writer.
-func forUpdate(tx *sqldb.Tx) string {
-	if tx.Dialect() == sqldb.SQLite {
-		return ""
+// dialect is the SQL that differs between the databases: how a SELECT holds its rows.
+type dialect struct{ forUpdate, forShare string }
+
+func dialectOf(d sqldb.Dialect) *dialect {
+	if d == sqldb.Postgres {
+		return &postgres
 	}
-	return " FOR UPDATE"
+	return &sqlite
 }

@@ -24,7 +24,8 @@ func (s *Approvals) Routes() []gate.Route {
 		{Operation: "getApproval", Do: rest.NoQuery(a.get)},
 	}
 	for operation, do := range map[string]func(context.Context, *gate.Call, *wire.Once) (gate.Reply, error){
-		"submitApproval": a.submit, "decideApproval": a.decide, "delegateApproval": a.delegate, "recallApproval": a.recall,
+		"submitApproval": a.submit, "decideApproval": a.decide, "delegateApproval": a.delegate,
+		"recallApproval": a.recall,
 	} {
 		routes = append(routes, gate.Route{Operation: operation, Do: keyed(do)})
 	}

@@ -98,8 +98,9 @@ type deputy struct {
 // open is the stage that waits.
 func (a *instance) open() *stage { return &a.stages[a.at] }
 
-const instanceColumns = `a.id, a.object, a.record_id, a.process_id, a.process_name, a.status, a.stage, a.stages, a.locked, a.submitted_by, a.submitted_at,
-	a.comment, a.record_version, a.meets, a.decided_by, a.decided_at, a.decision_comment, a.execution, a.correlation_id, a.version, a.outcomes`
+const instanceColumns = `a.id, a.object, a.record_id, a.process_id, a.process_name, a.status, a.stage, a.stages,
+	a.locked, a.submitted_by, a.submitted_at, a.comment, a.record_version, a.meets, a.decided_by, a.decided_at,
+	a.decision_comment, a.execution, a.correlation_id, a.version, a.outcomes`
 
 const (
 	selectInstance    = "SELECT " + instanceColumns + " FROM approval_instance a WHERE a.tenant_id = $1 AND a.id = $2"
@@ -108,18 +109,22 @@ const (
 	selectPending = "SELECT id FROM approval_instance WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND " +
 		"status = 0"
 
-	insertInstance = `INSERT INTO approval_instance (tenant_id, id, object, record_id, process_id, process_name, status, stage, stages, locked, submitted_by,
-		submitted_at, comment, record_version, meets, decided_by, decided_at, decision_comment, execution, correlation_id, version, outcomes)
+	insertInstance = `INSERT INTO approval_instance (tenant_id, id, object, record_id, process_id, process_name,
+		status, stage, stages, locked, submitted_by, submitted_at, comment, record_version, meets, decided_by,
+		decided_at, decision_comment, execution, correlation_id, version, outcomes)
 		VALUES ($1, $2, $3, $4, $5, $6, 0, 0, $7, $8, $9, $10, $11, $12, 1, '', 0, '', $13, $14, $15, $16)`
-	updateInstance = `UPDATE approval_instance SET status = $3, stage = $4, decided_by = $5, decided_at = $6, decision_comment = $7, version = $8
-		WHERE tenant_id = $1 AND id = $2`
+	updateInstance = `UPDATE approval_instance SET status = $3, stage = $4, decided_by = $5, decided_at = $6,
+		decision_comment = $7, version = $8 WHERE tenant_id = $1 AND id = $2`
 	insertPrincipal = "INSERT INTO approval_principal (tenant_id, principal, approval_id) VALUES ($1, $2, $3) ON " +
 		"CONFLICT (tenant_id, principal, approval_id) DO NOTHING"
 	deletePrincipals = "DELETE FROM approval_principal WHERE tenant_id = $1 AND approval_id = $2"
 
-	insertVote = `INSERT INTO approval_vote (tenant_id, approval_id, stage, approver_id, user_id, decision, comment, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
-	putDeputy  = `INSERT INTO approval_deputy (tenant_id, approval_id, stage, approver_id, user_id, given_by, comment, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-		ON CONFLICT (tenant_id, approval_id, stage, approver_id) DO UPDATE SET user_id = excluded.user_id, given_by = excluded.given_by, comment = excluded.comment, at = excluded.at`
+	insertVote = `INSERT INTO approval_vote (tenant_id, approval_id, stage, approver_id, user_id, decision, comment, at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	putDeputy = `INSERT INTO approval_deputy
+		(tenant_id, approval_id, stage, approver_id, user_id, given_by, comment, at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant_id, approval_id, stage, approver_id) DO UPDATE SET
+		user_id = excluded.user_id, given_by = excluded.given_by, comment = excluded.comment, at = excluded.at`
 	deleteDeputy = "DELETE FROM approval_deputy WHERE tenant_id = $1 AND approval_id = $2 AND stage = $3 AND " +
 		"approver_id = $4"
 
@@ -145,18 +150,8 @@ func scanInstance(row *sqldb.Row) (a instance, err error) {
 }
 
 // instances are those that a statement selects, without their votes.
-func instances(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (all []instance, err error) {
-	for row, err := range tx.Query(ctx, query, args...) {
-		if err != nil {
-			return nil, err
-		}
-		a, err := scanInstance(row)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, a)
-	}
-	return all, nil
+func instances(ctx context.Context, tx *sqldb.Tx, query string, args ...any) ([]instance, error) {
+	return sqldb.Collect(ctx, tx, scanInstance, query, args...)
 }
 
 // loaded are those that a statement selects, with their votes.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -95,21 +93,14 @@ func (w *session) known(ctx context.Context, b *sqldb.Binds) (string, error) {
 // waiting is the condition of approvals whose open stages wait for the caller, or have
 // until it decided. Who submitted one is no approver of it, whomever its steps name.
 func (w *session) waiting(ctx context.Context, b *sqldb.Binds) (string, error) {
-	var readable []string
+	readable := []string{}
 	for _, o := range w.model.Objects() {
 		if w.model.Can(w.user, o.Name, model.ReadOp) {
 			readable = append(readable, o.Name)
 		}
 	}
-	objects, err := oneOf(w.tx, "a.object", readable, b)
-	if err != nil {
-		return "", err
-	}
-	tenant := b.Add(w.tenant)
-	principals, err := oneOf(w.tx, "p.principal", principalsOf(w.model, w.user), b)
-	if err != nil {
-		return "", err
-	}
+	objects, tenant := b.OneOf(w.tx, "a.object", readable), b.Add(w.tenant)
+	principals := b.OneOf(w.tx, "p.principal", principalsOf(w.model, w.user))
 	places := "a.id IN (SELECT p.approval_id FROM approval_principal p WHERE p.tenant_id = " + tenant + " AND " +
 		principals + ")"
 	delegated, err := w.delegated(ctx)
@@ -117,11 +108,7 @@ func (w *session) waiting(ctx context.Context, b *sqldb.Binds) (string, error) {
 		return "", err
 	}
 	if len(delegated) > 0 {
-		given, err := oneOf(w.tx, "a.id", delegated, b)
-		if err != nil {
-			return "", err
-		}
-		places = "(" + places + " OR " + given + ")"
+		places = "(" + places + " OR " + b.OneOf(w.tx, "a.id", delegated) + ")"
 	}
 	return "a.status = 0 AND " + objects + " AND a.submitted_by <> " + b.Add(w.user) + " AND " + places, nil
 }
@@ -139,25 +126,12 @@ func (w *session) delegated(ctx context.Context) (ids []string, err error) {
 	}
 	for _, a := range found {
 		if slices.ContainsFunc(slots(w.model, a, a.at), func(s slot) bool {
-			return s.deputy != nil &&
-				s.deputy.user == w.user
+			return s.deputy != nil && s.deputy.user == w.user
 		}) {
 			ids = append(ids, a.id)
 		}
 	}
 	return ids, nil
-}
-
-// oneOf is a condition that a column is one of some texts.
-func oneOf(tx *sqldb.Tx, column string, texts []string, b *sqldb.Binds) (string, error) {
-	if texts == nil {
-		texts = []string{}
-	}
-	if tx.Dialect() == sqldb.Postgres {
-		return column + " = ANY(" + b.Add(texts) + ")", nil
-	}
-	list, err := json.Marshal(texts)
-	return column + " IN (SELECT value FROM json_each(" + b.Add(string(list)) + "))", err
 }
 
 // narrow adds the conditions of a filter.
@@ -211,8 +185,7 @@ func (w *session) assigned(ctx context.Context, f *Filter, offset, limit int) (p
 	}
 	for _, a := range found {
 		if !slices.ContainsFunc(slots(w.model, a, a.at), func(s slot) bool {
-			return s.vote == nil &&
-				s.holder() == w.user
+			return s.vote == nil && s.holder() == w.user
 		}) {
 			continue
 		}
@@ -227,17 +200,8 @@ func (w *session) assigned(ctx context.Context, f *Filter, offset, limit int) (p
 // ends. It is for core, whose lock it is about.
 func (s *Approvals) Open(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
 	query := "SELECT id FROM approval_instance WHERE tenant_id = $1 AND id = $2 AND status = 0"
-	if tx.Dialect() == sqldb.Postgres {
-		query += " FOR SHARE"
-	}
-	found := false
-	for _, err := range tx.Query(ctx, query, tenant, id) {
-		if err != nil {
-			return false, err
-		}
-		found = true
-	}
-	return found, nil
+	found, err := sqldb.Collect(ctx, tx, sqldb.Column[string], query+s.sql.forShare, tenant, id)
+	return len(found) > 0, err
 }
 
 // Deciders are the users whom an approval waits for now; nobody when it has ended or is
@@ -269,21 +233,13 @@ type Reads struct{}
 func (Reads) Walk(ctx context.Context, tx *sqldb.Tx, tenant, after string, limit int) (
 	all []model.Approval, err error,
 ) {
-	for row, err := range tx.Query(ctx,
-		`SELECT id, object, record_id, submitted_by, submitted_at, status, decided_at FROM approval_instance
-		WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3`, tenant, after, limit) {
-		var a model.Approval
-		var status int64
-		if err == nil {
-			err = row.Scan(&a.ID, &a.Object, &a.RecordID, &a.SubmittedBy, &a.SubmittedAt, &status, &a.DecidedAt)
+	return sqldb.Collect(ctx, tx, func(row *sqldb.Row) (a model.Approval, err error) {
+		var status Status
+		err = row.Scan(&a.ID, &a.Object, &a.RecordID, &a.SubmittedBy, &a.SubmittedAt, &status, &a.DecidedAt)
+		if err == nil && status != Pending {
+			a.Decision = status.String()
 		}
-		if err != nil {
-			return nil, err
-		}
-		if Status(status) != Pending {
-			a.Decision = Status(status).String()
-		}
-		all = append(all, a)
-	}
-	return all, nil
+		return a, err
+	}, `SELECT id, object, record_id, submitted_by, submitted_at, status, decided_at FROM approval_instance
+		WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3`, tenant, after, limit)
 }

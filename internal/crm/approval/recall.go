@@ -43,7 +43,7 @@ func (r *recalling) unit(context.Context) (engine.Unit, error) {
 		Commands: []engine.Request{r.command(flow.Cancel{Reason: "the approval was recalled"})},
 		After: func(ctx context.Context, tx *sqldb.Tx, _ []engine.Result) error {
 			return r.idempotent(ctx, tx, func(w *session) ([]byte, error) {
-				a, err := find(ctx, w.tx, w.tenant, r.id, forUpdate(w.tx))
+				a, err := find(ctx, w.tx, w.tenant, r.id, w.sql.forUpdate)
 				if err != nil {
 					return nil, err
 				}
@@ -82,7 +82,7 @@ func (s *Approvals) Delegate(ctx context.Context, c Caller, id, to, comment stri
 
 // delegate writes down who decides instead of the caller.
 func (w *session) delegate(ctx context.Context, id, to, comment string) ([]byte, error) {
-	a, err := find(ctx, w.tx, w.tenant, id, forUpdate(w.tx))
+	a, err := find(ctx, w.tx, w.tenant, id, w.sql.forUpdate)
 	if err != nil {
 		return nil, err
 	}

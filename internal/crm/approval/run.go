@@ -123,7 +123,7 @@ func (s *Approvals) settleOne(ctx context.Context, p place) error {
 		return err
 	}
 	return s.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		a, err := scanInstance(tx.Row(ctx, selectByExecution+forUpdate(tx), p.tenant, p.id))
+		a, err := scanInstance(tx.Row(ctx, selectByExecution+s.sql.forUpdate, p.tenant, p.id))
 		if errors.Is(err, sqldb.ErrNoRow) || err == nil && a.status != Pending {
 			return tx.Batch(ctx, forgetStmt(p.tenant, p.id))
 		}
@@ -212,7 +212,7 @@ func (s *Approvals) renewOne(ctx context.Context, p place) error {
 		return err
 	}
 	unit := engine.Unit{After: func(ctx context.Context, tx *sqldb.Tx, results []engine.Result) error {
-		w, a, err := look(ctx, tx, forUpdate(tx))
+		w, a, err := look(ctx, tx, s.sql.forUpdate)
 		if err != nil {
 			return err
 		}
@@ -230,10 +230,8 @@ func (s *Approvals) renewOne(ctx context.Context, p place) error {
 			return err
 		}
 		unit.Commands = []engine.Request{{
-			Tenant: p.tenant, Execution: execution, Command: c, Actor: flow.Actor{
-				Kind: flow.KindSystem,
-				ID:   "approval",
-			}, CorrelationID: p.id,
+			Tenant: p.tenant, Execution: execution, Command: c, CorrelationID: p.id,
+			Actor: flow.Actor{Kind: flow.KindSystem, ID: "approval"},
 		}}
 	}
 	return s.perform(ctx, unit)

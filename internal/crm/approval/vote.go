@@ -87,7 +87,7 @@ func (r *voting) unit(context.Context) (unit engine.Unit, err error) {
 // save writes the decision down. The execution is held before the approval, as by all who
 // hold both.
 func (r *voting) save(ctx context.Context, w *session, results []engine.Result) ([]byte, error) {
-	a, err := find(ctx, w.tx, w.tenant, r.id, forUpdate(w.tx))
+	a, err := find(ctx, w.tx, w.tenant, r.id, w.sql.forUpdate)
 	if err != nil {
 		return nil, err
 	}

@@ -14,10 +14,12 @@ func TestADescriptionIsWhatItsReaderMaySee(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.must(
 			`put permission-set #11 {"name":"Reader","objects":{"Opportunity":{"read":true}}}`,
-			`put permission-set #12 {"name":"Amounts","objects":{"Opportunity":{"read":true,"update":true}},"fields":{"Opportunity.Amount":{"read":true,"edit":true}}}`,
+			`put permission-set #12 {"name":"Amounts","objects":{"Opportunity":{"read":true,"update":true}},`+
+				`"fields":{"Opportunity.Amount":{"read":true,"edit":true}}}`,
 			`put user #21 {"name":"Anna","subject":"anna","permissionSetIds":["#11"]}`,
 			`put user #22 {"name":"Ben","permissionSetIds":["#12"]}`,
-			`put user #23 {"name":"Carl"}`, `put user #24 {"name":"Dora","permissionSetIds":["#11"],"isActive":false}`,
+			`put user #23 {"name":"Carl"}`,
+			`put user #24 {"name":"Dora","permissionSetIds":["#11"],"isActive":false}`,
 			`put owd Opportunity {"access":"ReadOnly"}`,
 		)
 		field := func(d Description, name string) *DescribedField {

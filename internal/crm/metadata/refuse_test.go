@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
-
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -21,10 +19,14 @@ var house = []string{
 	`put user #22 {"name":"Ben","managerId":"#21"}`,
 	`put group #31 {"name":"Desk","type":"queue","members":[{"type":"User","id":"#21"},{"type":"Role","id":"#3"}]}`,
 	`put group #32 {"name":"Panel","type":"public"}`,
-	`put sharing-rule #41 {"name":"Big","object":"Lead","kind":"criteria","criteria":"record.Tier__c == \"A\"","target":{"type":"Group","id":"#32"},"access":"Read"}`,
-	`put validation-rule #51 {"name":"V","object":"Lead","condition":"record.Age__c < 0","message":"m","field":"Span__c"}`,
-	`put workflow-rule #52 {"name":"W","object":"Lead","on":["create"],"when":"before","actions":[{"key":"a","type":"setField","field":"Mark__c","value":"x"}]}`,
-	`put approval-process #61 {"name":"P","object":"Lead","lockedFields":["Lock__c"],"steps":[{"name":"s","approvers":[{"type":"User","id":"#22"}]}],"onRejected":{"Fate__c":1}}`,
+	`put sharing-rule #41 {"name":"Big","object":"Lead","kind":"criteria","criteria":"record.Tier__c == \"A\"",` +
+		`"target":{"type":"Group","id":"#32"},"access":"Read"}`,
+	`put validation-rule #51 {"name":"V","object":"Lead","condition":"record.Age__c < 0","message":"m",` +
+		`"field":"Span__c"}`,
+	`put workflow-rule #52 {"name":"W","object":"Lead","on":["create"],"when":"before","actions":[{"key":"a",` +
+		`"type":"setField","field":"Mark__c","value":"x"}]}`,
+	`put approval-process #61 {"name":"P","object":"Lead","lockedFields":["Lock__c"],"steps":[{"name":"s",` +
+		`"approvers":[{"type":"User","id":"#22"}]}],"onRejected":{"Fate__c":1}}`,
 }
 
 func (r *rig) furnish() {
@@ -39,7 +41,8 @@ func (r *rig) furnish() {
 
 func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 	rule := func(more string) string {
-		return `put sharing-rule #49 {"name":"R","object":"Account","target":{"type":"Role","id":"#1"},"access":"Read",` + more + `}`
+		return `put sharing-rule #49 {"name":"R","object":"Account","target":{"type":"Role","id":"#1"},` +
+			`"access":"Read",` + more + `}`
 	}
 	flow := func(when, on, action string) string {
 		return `put workflow-rule #59 {"name":"W","object":"Lead","on":["` + on + `"],"when":"` + when +
@@ -50,7 +53,8 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 			`}`
 	}
 	outcome := func(more string) string {
-		return `put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s","approvers":[{"type":"Role","id":"#1"}]}],` + more + `}`
+		return `put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s",` +
+			`"approvers":[{"type":"Role","id":"#1"}]}],` + more + `}`
 	}
 	many := strings.Repeat(`{"type":"User","id":"#21"},`, MaxMembers) + `{"type":"User","id":"#21"}`
 	tests := []struct{ line, want string }{ // what the message begins with
@@ -159,7 +163,10 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 		{`put field Lead.ConvertedDate {"sensitive":true}`, "Lead.ConvertedDate cannot be sensitive"},
 		{`put field Lead.ConvertedAccountId {"sensitive":true}`, "Lead.ConvertedAccountId cannot be sensitive"},
 		{`put field Lead.ConvertedContactId {"sensitive":true}`, "Lead.ConvertedContactId cannot be sensitive"},
-		{`put field Lead.ConvertedOpportunityId {"sensitive":true}`, "Lead.ConvertedOpportunityId cannot be sensitive"},
+		{
+			`put field Lead.ConvertedOpportunityId {"sensitive":true}`,
+			"Lead.ConvertedOpportunityId cannot be sensitive",
+		},
 		{`put field Contact.AccountId {"sensitive":true}`, "Contact.AccountId cannot be sensitive"},
 		{`put field Opportunity.ContactId {"sensitive":true}`, "Opportunity.ContactId cannot be sensitive"},
 		{`put stages Opportunity {"stages":[]}`, "stages must have at least 1"},
@@ -179,7 +186,11 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 			`put stages Opportunity {"stages":[{"name":"x","forecastCategory":"Closed","probability":101}]}`,
 			"stages[0].probability must be 0 to 100",
 		},
-		{`put stages Opportunity {"stages":[{"name":"x","forecastCategory":"Closed"},{"name":"x","forecastCategory":"Closed"}]}`, `stages has "x" twice`},
+		{
+			`put stages Opportunity {"stages":[{"name":"x","forecastCategory":"Closed"},{"name":"x",` +
+				`"forecastCategory":"Closed"}]}`,
+			`stages has "x" twice`,
+		},
 		{`put owd Lead {"access":"Public"}`, "access must be Private or ReadOnly or ReadWrite"},
 		{`put owd Lead {"access":"Private","object":"Quote"}`, "object is not the one in the path"},
 		{`put team-roles Account {"roles":[{"name":"x","access":"All"}]}`, "roles[0].access must be Read or Edit"},
@@ -198,33 +209,53 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 			"source.type must be Role or RoleAndSubordinates or Group",
 		},
 		{rule(`"kind":"owner","source":{"type":"Group","id":"#77"}`), "source.id: there is no Group"},
-		{`put sharing-rule #41 {"name":"Big","object":"Quote","kind":"criteria","criteria":"true","target":{"type":"Group","id":"#32"},"access":"Read"}`, "object is Lead and cannot be changed"},
+		{
+			`put sharing-rule #41 {"name":"Big","object":"Quote","kind":"criteria","criteria":"true",` +
+				`"target":{"type":"Group","id":"#32"},"access":"Read"}`,
+			"object is Lead and cannot be changed",
+		},
 		{
 			`put validation-rule #59 {"name":"V","object":"Ship","condition":"true","message":"m"}`,
 			`"Ship" is not an object`,
 		},
 		{`put validation-rule #59 {"name":"V","object":"Lead","message":"m"}`, "condition is missing"},
 		{
-			`put validation-rule #59 {"name":"V","object":"Lead","condition":"record.Title","message":"m","field":"Nope"}`,
+			`put validation-rule #59 {"name":"V","object":"Lead","condition":"record.Title","message":"m",` +
+				`"field":"Nope"}`,
 			`Lead has no field "Nope"`,
 		},
 		{
 			`put validation-rule #59 {"name":"V","object":"Lead","condition":"record.Title","message":"m"}`,
 			"condition: record.Title is never true or false",
 		},
-		{`put validation-rule #59 {"name":"V","object":"Lead","condition":"!old.IsConverted && record[\"Age__c\"]","message":"m"}`, "condition: record.Age__c is never true or false"},
-		{`put workflow-rule #59 {"name":"W","object":"Lead","on":["create"],"when":"after","condition":"record.Age__c + 1","actions":[]}`, "condition: a result of arithmetic is never true or false"},
+		{
+			`put validation-rule #59 {"name":"V","object":"Lead",` +
+				`"condition":"!old.IsConverted && record[\"Age__c\"]","message":"m"}`,
+			"condition: record.Age__c is never true or false",
+		},
+		{
+			`put workflow-rule #59 {"name":"W","object":"Lead","on":["create"],"when":"after",` +
+				`"condition":"record.Age__c + 1","actions":[]}`,
+			"condition: a result of arithmetic is never true or false",
+		},
 		{
 			job(`"object":"Lead","cron":"0 3 * * *","condition":"record.IsConverted ? true : record.OwnerId"`),
 			"condition: record.OwnerId is never true or false",
 		},
 		{outcome(`"condition":"record"`), "condition: record is never true or false"},
 		{rule(`"kind":"criteria","criteria":"record.Name || true"`), "criteria: record.Name is never true or false"},
-		{flow("before", "delete", `{"key":"a","type":"setField","field":"Title","value":"x"}`), "on: nothing is saved"},
+		{
+			flow("before", "delete", `{"key":"a","type":"setField","field":"Title","value":"x"}`),
+			"on: nothing is saved",
+		},
 		{flow("before", "create", `{"key":"a","type":"notify","message":"m"}`), "actions[0].type must be setField"},
 		{
-			flow("after", "delete",
-				`{"key":"a","type":"notify","message":"m"},{"key":"b","type":"updateField","field":"Title","value":"x"}`),
+			flow(
+				"after",
+				"delete",
+				`{"key":"a","type":"notify","message":"m"},{"key":"b","type":"updateField","field":"Title",`+
+					`"value":"x"}`,
+			),
 			"actions[1].type: a rule that acts on delete alone",
 		},
 		{flow("after", "create", `{"key":"a b","type":"notify","message":"m"}`), "actions[0].key must be 1 to 128"},
@@ -263,7 +294,11 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 			"actions[0].field: Lead.IsConverted is set by the server",
 		},
 		{
-			flow("after", "create", `{"key":"a","type":"notify","message":"m"},{"key":"a","type":"notify","message":"m"}`),
+			flow(
+				"after",
+				"create",
+				`{"key":"a","type":"notify","message":"m"},{"key":"a","type":"notify","message":"m"}`,
+			),
 			`actions has "a" twice`,
 		},
 		{job(`"cron":"0 3 * *"`), "cron must have five parts"},
@@ -271,7 +306,11 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 		{job(`"cron":"0 0 31 2 *"`), "cron never comes"},
 		{job(`"cron":"0 3 * * *","timeZone":"Tokyo"`), "timeZone must be a name"},
 		{job(`"cron":"0 3 * * *","condition":"true"`), "condition chooses records of an object"},
-		{`put scheduled-job #58 {"name":"J","cron":"0 3 * * *","actions":[{"key":"a","type":"updateField","field":"City","value":"x"}]}`, "actions[0].type must be startGraph"},
+		{
+			`put scheduled-job #58 {"name":"J","cron":"0 3 * * *","actions":[{"key":"a","type":"updateField",` +
+				`"field":"City","value":"x"}]}`,
+			"actions[0].type must be startGraph",
+		},
 		{`put approval-process #69 {"name":"P","object":"Quote","steps":[]}`, "steps must have at least 1"},
 		{
 			`put approval-process #69 {"name":"P","object":"Quote","lockedFields":["Nope"],"steps":[]}`,
@@ -281,10 +320,26 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 			`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s","approvers":[]}]}`,
 			"steps[0].approvers must have at least 1",
 		},
-		{`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s","approvers":[{"type":"Role","id":"#77"}]}]}`, "steps[0].approvers[0].id: there is no Role"},
-		{`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s","approvers":[{"type":"Role","id":"#1"}],"decide":"some"}]}`, "steps[0].decide must be any or all"},
-		{`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s","approvers":[{"type":"Manager","id":"#21"}]}]}`, "steps[0].approvers[0].id must be submitter or owner"},
-		{`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s","approvers":[{"type":"RoleAndSubordinates","id":"#1"}]}]}`, "steps[0].approvers[0].type must be User or Role or Group or Manager"},
+		{
+			`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s",` +
+				`"approvers":[{"type":"Role","id":"#77"}]}]}`,
+			"steps[0].approvers[0].id: there is no Role",
+		},
+		{
+			`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s",` +
+				`"approvers":[{"type":"Role","id":"#1"}],"decide":"some"}]}`,
+			"steps[0].decide must be any or all",
+		},
+		{
+			`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s",` +
+				`"approvers":[{"type":"Manager","id":"#21"}]}]}`,
+			"steps[0].approvers[0].id must be submitter or owner",
+		},
+		{
+			`put approval-process #69 {"name":"P","object":"Quote","steps":[{"name":"s",` +
+				`"approvers":[{"type":"RoleAndSubordinates","id":"#1"}]}]}`,
+			"steps[0].approvers[0].type must be User or Role or Group or Manager",
+		},
 		{outcome(`"onApproved":{"Nope":1}`), `onApproved.Nope: Quote has no field "Nope"`},
 		{
 			outcome(`"onRejected":{"GrandTotal":1}`),
@@ -335,172 +390,4 @@ func (r *rig) nothingHappened(before *model.Model) {
 	if err != nil || entries != before.Revision {
 		r.Errorf("the audit log has %d entries after %d changes (%v)", entries, before.Revision, err)
 	}
-}
-
-func TestWhatOthersNeedIsNotDeleted(t *testing.T) {
-	onEvery(t, func(t *testing.T, r *rig) {
-		r.furnish()
-		r.must(`put workflow-rule #53 {"name":"Tier","object":"Lead","on":["create"],"when":"before","actions":[{"key":"a","type":"setField","field":"Tier__c","value":"B"}]}`,
-			`put scheduled-job #54 {"name":"Stage","object":"Opportunity","cron":"0 3 * * *","actions":[{"key":"a","type":"updateField","field":"StageName","value":"Closed Lost"}]}`,
-			`put approval-process #62 {"name":"Q","object":"Quote","steps":[{"name":"s","approvers":[{"type":"Group","id":"#31"}]}],"onRejected":{"Status":"Denied"}}`)
-		before := r.model(r.models, tenantA)
-		for line, want := range map[string]string{
-			"delete role #1": "the role is used by role Sales (" + id(2) +
-				"); change",
-			"delete role #2": "the role is used by role West (" + id(3) +
-				"), user Anna (" + id(21) + "); change",
-			"delete role #3": "the role is used by group Desk (" + id(31) +
-				"); change",
-			"delete permission-set #11": "the permission set is used by user Anna (" +
-				id(21) + ")",
-			"delete user #21": "the user is used by user Ben (" + id(22) +
-				"), group Desk (" + id(31) + ")",
-			"delete user #22": "the user is used by approval process P (" +
-				id(61) + ")",
-			"delete group #32": "the group is used by sharing rule Big (" +
-				id(41) + ")",
-			"delete field Lead.Score__c": "the field is used by permission set Sales (" +
-				id(11) + ")",
-			"delete field Lead.Tier__c": "the field is used by sharing rule Big (" +
-				id(41) + ")",
-			"delete field Lead.Age__c": "the field is used by validation rule V (" +
-				id(51) + ")",
-			"delete field Lead.Span__c": "the field is used by validation rule V (" + id(51) + ")",
-			"delete field Lead.Mark__c": "the field is used by workflow rule W (" + id(52) + ")",
-			"delete field Lead.Lock__c": "the field is used by approval process P (" + id(61) + ")",
-			"delete field Lead.Fate__c": "the field is used by approval process P (" + id(61) + ")",
-			"delete field Lead.Company": "Lead.Company is a standard field",
-			"delete user " + model.SystemUser(
-				tenantA): "the system user belongs to the server",
-			"put user " + model.SystemUser(tenantA) +
-				` {"name":"x"}`: "the system user belongs to the server",
-			`put field Lead.Tier__c {"label":"Tier","type":"picklist","values":["A","C"]}`:             "what is left out of the values of Lead.Tier__c is used by workflow rule Tier (" + id(53) + ")",
-			`put field Quote.Status {"values":["Draft"]}`:                                              "what is left out of the values of Quote.Status is used by approval process Q (" + id(62) + ")",
-			`put stages Opportunity {"stages":[{"name":"Prospecting","forecastCategory":"Pipeline"}]}`: "what is left out of the values of Opportunity.StageName is used by scheduled job Stage (" + id(54) + ")",
-			`put field Lead.Score__c {"label":"s","type":"number","required":true}`:                    "Lead.Score__c cannot be required: the permission set Sales (" + id(11) + ")",
-		} {
-			_, _, err := r.do(line)
-			told, _ := fault.As(err)
-			if told == nil || told.Kind != fault.Conflict || !strings.HasPrefix(told.Message, want) {
-				t.Errorf("%s: got %v, want %s", line, err, want)
-			}
-		}
-		for _, line := range []string{
-			"delete role #77", "delete user #77", "delete field Lead.Nope__c", "delete field Ship.Name",
-			`put object Ship {"label":"x","pluralLabel":"y"}`, `put owd Ship {"access":"Private"}`,
-			`put team-roles Lead {"roles":[{"name":"x","access":"Read"}]}`,
-			`put field Ship.A__c {"label":"x","type":"text"}`, `put stages Lead {"stages":[]}`,
-		} {
-			if _, _, err := r.do(line); fault.KindOf(err) != fault.NotFound {
-				t.Errorf("%s: got %v, want that it does not exist", line, err)
-			}
-		}
-		r.nothingHappened(before)
-		r.must("delete approval-process #61", "delete user #22", "delete sharing-rule #41", "delete group #32",
-			"delete workflow-rule #53", "delete field Lead.Tier__c")
-	})
-}
-
-func TestWhatSomebodyOutsideNeedsIsNotDeleted(t *testing.T) {
-	onEvery(t, func(t *testing.T, r *rig) {
-		r.must(`put user #21 {"name":"Anna"}`)
-		r.cfg.InUse = func(_ context.Context, _ *sqldb.Tx, tenant string, kind model.Kind, of string) ([]model.Use,
-			error,
-		) {
-			if tenant != tenantA || kind != model.KindUser || of != id(21) {
-				t.Errorf("asked for %s %s of %s", kind, of, tenant)
-			}
-			return []model.Use{{Object: "Account", ID: id(91), Count: 3}, {Object: "Lead", ID: id(92), Count: 1}}, nil
-		}
-		_, _, err := r.do("delete user #21")
-		told, _ := fault.As(err)
-		if told == nil || told.Code != CodeInUse || !strings.HasPrefix(told.Message,
-			"the user is used by 3 records of Account ("+id(91)+"), 1 record of Lead ("+id(92)+"); change") {
-			t.Fatalf("got %v", err)
-		}
-		details, err := json.Marshal(told.Details, json.Deterministic(true))
-		want := long(`{"total":4,"usedBy":[{"kind":"record","name":"Accounts","object":"Account","id":"#91","count":3},
-			{"kind":"record","name":"Leads","object":"Lead","id":"#92","count":1}]}`)
-		want = strings.NewReplacer("\n", "", "\t", "").Replace(want)
-		if err != nil || string(details) != want {
-			t.Errorf("got %s, %v", details, err)
-		}
-	})
-}
-
-func TestAnotherVersionThanTheCallerKnowsIsRefused(t *testing.T) {
-	onEvery(t, func(t *testing.T, r *rig) {
-		r.must(`put role #1 {"name":"CEO"}`, `put role #2 {"name":"Sales"}`)
-		put := func(n int, match, body string) (model.Definition, error) {
-			d, _, err := r.Put(t.Context(), Change{
-				Tenant: tenantA, CorrelationID: "c-1", Kind: model.KindRole,
-				ID: id(n), Match: match,
-			}, []byte(body))
-			return d, err
-		}
-		for _, tt := range []struct {
-			n     int
-			match string
-		}{{2, "1"}, {2, "02"}, {2, "x"}, {9, "0"}, {9, "*"}} {
-			_, err := put(tt.n, tt.match, `{"name":"x"}`)
-			if told, _ := fault.As(err); told == nil || told.Code != CodeVersion || told.Kind != fault.Conflict {
-				t.Errorf("role %d if %s: got %v", tt.n, tt.match, err)
-			}
-		}
-		d, err := put(2, "2", `{"name":"Sales Team"}`)
-		if err != nil || Version(d) != "3" {
-			t.Errorf("got version %s, %v", Version(d), err)
-		}
-		if d, err = put(2, "*", `{"name":"Sales Team"}`); err != nil || Version(d) != "3" {
-			t.Errorf("what changes nothing has the version %s, %v", Version(d), err)
-		}
-		if err := r.Delete(t.Context(), Change{
-			Tenant: tenantA, CorrelationID: "c-1", Kind: model.KindRole, ID: id(2),
-			Match: "2",
-		}); fault.KindOf(err) != fault.Conflict {
-			t.Errorf("got %v", err)
-		}
-		if d, err := r.Get(t.Context(), tenantA, model.KindOWD, "Lead"); err != nil || Version(d) != "0" {
-			t.Errorf("what nobody changed has the version %s, %v", Version(d), err)
-		}
-	})
-}
-
-func TestTenantsDefineForThemselves(t *testing.T) {
-	onEvery(t, func(t *testing.T, r *rig) {
-		r.furnish()
-		for _, line := range []string{
-			`put role #9 {"name":"x","parentRoleId":"#1"}`, `put user #29 {"name":"x","roleId":"#1"}`,
-			`put group #39 {"name":"x","type":"queue","members":[{"type":"User","id":"#21"}]}`,
-			`put user #29 {"name":"x","permissionSetIds":["#11"]}`,
-			`put permission-set #19 {"name":"x","fields":{"Lead.Score__c":{"read":true}}}`,
-		} {
-			if _, _, err := r.doFor(tenantB, line); fault.KindOf(err) != fault.Invalid {
-				t.Errorf("%s: got %v, want that nothing of another tenant is there", line, err)
-			}
-		}
-		for _, line := range []string{
-			"delete role #3", "delete user #21", "delete group #31",
-			"delete sharing-rule #41", "delete field Lead.Score__c", "delete approval-process #61",
-		} {
-			if _, _, err := r.doFor(tenantB, line); fault.KindOf(err) != fault.NotFound {
-				t.Errorf("%s: got %v", line, err)
-			}
-		}
-		for _, kind := range model.Kinds {
-			mine, err := r.Get(t.Context(), tenantB, kind, id(21))
-			if fault.KindOf(err) != fault.NotFound {
-				t.Errorf("%s: got %v, %v", kind, mine, err)
-			}
-		}
-		if _, total, err := r.List(t.Context(), tenantB, model.KindUser, "", 0, 10); err != nil || total != 1 {
-			t.Errorf("got %d users (%v), want the system user", total, err)
-		}
-		if _, _, err := r.doFor(tenantB, `put user #21 {"name":"Other","subject":"anna"}`); err != nil {
-			t.Error(err)
-		}
-		if got := r.model(NewModels(), tenantA).User(id(21)).Name; got != "Anna" {
-			t.Errorf("got %s", got)
-		}
-	})
 }

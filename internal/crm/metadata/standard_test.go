@@ -26,9 +26,12 @@ func sensitive(m *model.Model) (names []string) {
 }
 
 func TestPersonalFieldsOfANewTenantAreSensitive(t *testing.T) {
-	want := strings.Fields(`Account.Phone Account.BillingStreet Account.BillingPostalCode Account.ShippingStreet Account.ShippingPostalCode
-		Contact.Email Contact.Phone Contact.MobilePhone Contact.Birthdate Contact.MailingStreet Contact.MailingPostalCode
-		Lead.Email Lead.Phone Lead.MobilePhone Lead.Street Lead.PostalCode`)
+	want := strings.Fields(
+		`Account.Phone Account.BillingStreet Account.BillingPostalCode Account.ShippingStreet Account.ShippingPostalCode
+		Contact.Email Contact.Phone Contact.MobilePhone Contact.Birthdate Contact.MailingStreet
+		Contact.MailingPostalCode
+		Lead.Email Lead.Phone Lead.MobilePhone Lead.Street Lead.PostalCode`,
+	)
 	onEvery(t, func(t *testing.T, r *rig) {
 		if diff := cmp.Diff(want, sensitive(r.model(r.models, tenantA))); diff != "" {
 			t.Error("without a definition", diff)

@@ -1,0 +1,3 @@
+package approval
+
+var postgres = dialect{forUpdate: " FOR UPDATE", forShare: " FOR SHARE"}
