@@ -23,7 +23,7 @@ func (s *shelf) PutGraph(_ context.Context, tenant, id string, _ flow.Graph) (en
 // TestGraphsAreStoredOnceForATenantAndASize asks for two sizes in two tenants, twice.
 func TestGraphsAreStoredOnceForATenantAndASize(t *testing.T) {
 	stored := &shelf{}
-	s := New(nil, Config{Engine: stored})
+	s := &Approvals{cfg: Config{Engine: stored}, graphs: graphs{version: map[graphKey]int{}}}
 	var want []string
 	for range 2 {
 		version := 0
