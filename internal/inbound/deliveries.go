@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"embed"
-	"io/fs"
 	"log/slog"
 	"time"
 
@@ -19,13 +18,7 @@ var files embed.FS
 
 // Migration is the tables of this package, for sqldb.Config. It needs those of the
 // audit log and of the engine.
-func Migration() sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: "trigger", FS: sub}
-}
+func Migration() sqldb.Migration { return sqldb.Tables("trigger", files) }
 
 // Starter is the engine, as far as this package needs it.
 type Starter interface {

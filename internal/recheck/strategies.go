@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"io/fs"
 	"reflect"
 	"sync"
 
@@ -19,14 +18,7 @@ import (
 //go:embed migrations
 var files embed.FS
 
-// Migration is the tables of this package, for sqldb.Config.
-func Migration() sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: "pdca", FS: sub}
-}
+func Migration() sqldb.Migration { return sqldb.Tables("pdca", files) }
 
 // Strategies keeps the strategies of all tenants.
 type Strategies struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -21,14 +20,7 @@ import (
 //go:embed migrations
 var files embed.FS
 
-// Migration is the tables of this package, for sqldb.Config.
-func Migration() sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: "approval", FS: sub}
-}
+func Migration() sqldb.Migration { return sqldb.Tables("approval", files) }
 
 // Models hands out the model of a tenant as the transaction sees it.
 type Models interface {

@@ -17,7 +17,7 @@ import (
 var files embed.FS
 
 // Migration is the tables of this package, for sqldb.Config.
-func Migration() sqldb.Migration { return kit.Tables("automation", files) }
+func Migration() sqldb.Migration { return sqldb.Tables("automation", files) }
 
 // Records reads records, whoever may see them, in the transaction of the caller.
 type Records interface {

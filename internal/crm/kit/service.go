@@ -2,8 +2,6 @@ package kit
 
 import (
 	"context"
-	"embed"
-	"io/fs"
 	"time"
 
 	"renga.dev/renga/internal/platform/fault"
@@ -38,13 +36,4 @@ func (s *Service) Now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
 	}
 	ms, err := tx.Now(ctx)
 	return wire.Stamp(ms), err
-}
-
-// Tables are the migrations of a service, in the folder migrations of its embedded files.
-func Tables(service string, files embed.FS) sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: service, FS: sub}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"io/fs"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -17,14 +16,7 @@ import (
 //go:embed migrations
 var files embed.FS
 
-// Migration is the tables of this package, for sqldb.Config.
-func Migration() sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: "metadata", FS: sub}
-}
+func Migration() sqldb.Migration { return sqldb.Tables("metadata", files) }
 
 // MaxHeld is how many definitions a process holds in memory, of all tenants together;
 // tenants that were not asked for longest make room.

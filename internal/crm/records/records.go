@@ -17,8 +17,7 @@ import (
 //go:embed migrations
 var files embed.FS
 
-// Migration is the tables of this package, for sqldb.Config.
-func Migration() sqldb.Migration { return kit.Tables("records", files) }
+func Migration() sqldb.Migration { return sqldb.Tables("records", files) }
 
 // Config is what the service stands on. Zero values mean what their comments say; what
 // has none must be there.

@@ -20,8 +20,7 @@ var files embed.FS
 // service is the name of reporting: of its tables, its consumer and its errors.
 const service = "reporting"
 
-// Migration is the tables of this package, for sqldb.Config.
-func Migration() sqldb.Migration { return kit.Tables(service, files) }
+func Migration() sqldb.Migration { return sqldb.Tables(service, files) }
 
 // Config is what the service stands on; all of it must be there, unless it says otherwise.
 type Config struct {

@@ -22,7 +22,7 @@ var files embed.FS
 const service = "search"
 
 // Migration is the tables of this package, for sqldb.Config.
-func Migration() sqldb.Migration { return kit.Tables(service, files) }
+func Migration() sqldb.Migration { return sqldb.Tables(service, files) }
 
 // Records is where records are read, in the caller's transaction.
 type Records interface {

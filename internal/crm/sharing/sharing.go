@@ -17,7 +17,7 @@ import (
 var files embed.FS
 
 // Migration is the tables of this package, for sqldb.Config.
-func Migration() sqldb.Migration { return kit.Tables("sharing", files) }
+func Migration() sqldb.Migration { return sqldb.Tables("sharing", files) }
 
 // Records reads records, in the caller's transaction.
 type Records interface {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"embed"
-	"io/fs"
 	"sync/atomic"
 	"time"
 
@@ -17,13 +16,7 @@ import (
 var files embed.FS
 
 // Migration is the engine's tables, for sqldb.Config.
-func Migration() sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: "engine", FS: sub}
-}
+func Migration() sqldb.Migration { return sqldb.Tables("engine", files) }
 
 // Config is how a store behaves.
 type Config struct {
