@@ -240,5 +240,6 @@ func NewModelOf(tenant string, s Standard) *Model {
 		m.shelves[kind] = newShelf(byID)
 	}
 	m.buildObjects()
-	return m.With(0, Definition{Kind: KindUser, ID: m.system, Value: &User{ID: m.system, Name: "System", IsActive: true}})
+	system := &User{ID: m.system, Name: "System", IsActive: true}
+	return m.With(0, Definition{Kind: KindUser, ID: m.system, Value: system})
 }
