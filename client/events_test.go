@@ -2,32 +2,20 @@ package client_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/httpapi"
-	"renga.dev/renga/internal/platform/audit"
-	"renga.dev/renga/internal/platform/bulk"
-	"renga.dev/renga/internal/platform/bulk/dlq"
+	"renga.dev/renga/internal/app"
+	"renga.dev/renga/internal/app/apptest"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/bustest"
-	"renga.dev/renga/internal/platform/bus/memory"
-	"renga.dev/renga/internal/platform/gate"
-	"renga.dev/renga/internal/platform/idempotency"
-	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
-	"renga.dev/renga/internal/workflow/engine"
-	"renga.dev/renga/internal/workflow/store"
 )
 
 // own is the tenant of a client that names none.
@@ -37,21 +25,7 @@ const own = "00000000-0000-0000-0000-000000000000"
 // mailer, which goes on.
 type office struct {
 	*bustest.Events
-	db  *sqldb.DB
-	bus *bus.Bus
-	web *httptest.Server
-}
-
-// publicity is what tenants want others to be told, with the audit log beside it.
-type publicity struct{ *store.Store }
-
-// SetPublicity changes what is told and notes who did.
-func (p publicity) SetPublishPolicy(ctx context.Context, tenant string, to engine.PublishPolicy,
-	entry audit.Entry,
-) error {
-	return p.Store.SetPublishPolicy(ctx, tenant, to, func(ctx context.Context, tx *sqldb.Tx) error {
-		return audit.Write(ctx, tx, entry)
-	})
+	url string
 }
 
 func TestATenantDecidesWhatOthersAreTold(t *testing.T) {
@@ -78,54 +52,16 @@ func TestATenantDecidesWhatOthersAreTold(t *testing.T) {
 
 func newOffice(t *testing.T) (*office, *client.Client) {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), sqldb.Config{
-		Path: filepath.Join(t.TempDir(), "renga.db"), Migrations: []sqldb.Migration{
-			store.Migration(),
-			audit.Migration(), bus.Migration(), bulk.Migration(), idempotency.Migration(),
+	o := &office{Events: bustest.NewEvents(t, time.Now)}
+	a := apptest.Start(t, app.Config{Addr: "127.0.0.1:0", Override: app.Override{
+		Name: "p1", Exclusive: true, Idle: idle, Heartbeat: 20 * time.Millisecond,
+		Consumers: []bus.Consumer{
+			{Name: "search", Types: []string{"RecordDeleted"}, Handle: o.Handle},
+			{Name: "mailer", Types: []string{"OwnerChanged"}, Handle: o.Handle, Continue: true},
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := &office{Events: bustest.NewEvents(t, time.Now), db: db}
-	o.bus = bus.New(db, memory.New(), bus.Config{Instance: "p1", Exclusive: true, Consumers: []bus.Consumer{
-		{Name: "search", Types: []string{"RecordDeleted"}, Handle: o.Handle},
-		{Name: "mailer", Types: []string{"OwnerChanged"}, Handle: o.Handle, Continue: true},
 	}})
-	o.Bus, o.DB = o.bus, db
-	bulks := bulk.New(db, bulk.Config{Kinds: dlq.Kinds(o.bus), Exclusive: true})
-	surface := httpapi.New(httpapi.Config{
-		Bulks: bulks, Events: o.bus, DeadLetters: o.bus, Replays: o.bus, Audit: audit.New(db),
-		Settings: publicity{store.New(db, store.Config{})},
-		Log:      quiet, Heartbeat: 20 * time.Millisecond,
-	})
-	auth, err := gate.OpenAuth(gate.AuthConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	door, err := gate.New(gate.Config{Auth: auth, Log: quiet}, surface.Routes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	serving, end := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- db.Run(serving) }()
-	var working sync.WaitGroup
-	working.Go(func() { _ = o.bus.Run(ctx) })
-	working.Go(func() { bulks.Run(ctx) })
-	o.web = httptest.NewServer(door)
-	t.Cleanup(func() {
-		door.Drain()
-		o.web.Close()
-		stop()
-		working.Wait()
-		end()
-		if err := errors.Join(<-ended, db.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return o, dial(t, o.web.URL)
+	o.Bus, o.DB, o.url = a.Bus, a.DB, "http://"+a.Addr().String()
+	return o, dial(t, o.url)
 }
 
 // settle waits until a dead letter has ended.
@@ -364,7 +300,7 @@ func TestEventsAreFollowedAcrossBrokenConnections(t *testing.T) {
 	}
 	o.Publish(events[:20]...)
 	streams := 0
-	p := newProxy(t, &server{url: o.web.URL}, func(int, seen) string {
+	p := newProxy(t, &server{url: o.url}, func(int, seen) string {
 		streams++
 		return map[int]string{1: cutBefore, 2: cutInside, 4: "503 Retry-After "}[streams]
 	})

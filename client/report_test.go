@@ -14,8 +14,9 @@ func TestReportsFromGo(t *testing.T) {
 		client.ReportForecast:       "month,category,count,amount,weightedAmount\r\n",
 		client.ReportWonLost:        "month,wonCount,wonAmount,lostCount,lostAmount,winRate\r\n",
 		client.ReportLeadConversion: "source,count,convertedCount,opportunityCount,conversionRate\r\n",
-		client.ReportCampaigns:      "campaignId,campaign,actualCost,members,responded,responseRate,leads,convertedLeads,opportunities,amount,wonCount,wonAmount\r\n",
-		client.ReportApprovals:      "object,submitted,pending,approved,rejected,recalled,averageHours\r\n",
+		client.ReportCampaigns: "campaignId,campaign,actualCost,members,responded,responseRate,leads,convertedLeads," +
+			"opportunities,amount,wonCount,wonAmount\r\n",
+		client.ReportApprovals: "object,submitted,pending,approved,rejected,recalled,averageHours\r\n",
 	} {
 		got, err := c.Reports.Get(ctx, name, client.ReportQuery{})
 		if err != nil || got.Report != name || len(got.Rows) != 0 || len(got.Columns) == 0 {

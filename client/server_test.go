@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,6 +39,9 @@ func TestMain(m *testing.M) {
 // eventToken is what senders of workflow events show.
 const eventToken = "s3cret"
 
+// idle are the parts whose background work is for their own tests.
+var idle = []string{"audit", "inbound", "records", "sharing", "automation", "search", "reporting", "approval", "gate"}
+
 var quiet = slog.New(slog.DiscardHandler)
 
 // patience is how long a test waits for what must come.
@@ -64,9 +68,9 @@ func serveWith(at app.Place, address string, told bool) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	idle := []string{"audit", "inbound", "records", "sharing", "automation", "search", "reporting", "approval", "gate"}
+	idle := idle
 	if !told {
-		idle = append(idle, "bus")
+		idle = append(slices.Clip(idle), "bus")
 	}
 	a, err := apptest.Open(context.Background(), app.Config{
 		Place: at, Addr: address, Shards: 2, EventPass: pass, Override: app.Override{Idle: idle},

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/format"
 	"go/parser"
 	"go/token"
@@ -19,7 +20,10 @@ import (
 // type is generated when the hand-written code in a folder mentions it, or another of them does, and
 // it is not declared there.
 func (d *Document) types(dir string) (map[string][]byte, error) {
-	g := &typeMaker{doc: d, requests: map[*Schema]*Operation{}, made: map[string]bool{}, visited: map[*Schema]bool{}}
+	g := &typeMaker{
+		doc: d, requests: map[*Schema]*Operation{},
+		mentioned: map[string]bool{}, made: map[string]bool{}, visited: map[*Schema]bool{},
+	}
 	for i, op := range d.Operations {
 		if op.Body == nil {
 			continue
@@ -68,8 +72,8 @@ func (d *Document) types(dir string) (map[string][]byte, error) {
 type typeMaker struct {
 	doc       *Document
 	requests  map[*Schema]*Operation // bodies that are called like their operation: they have its parameters, too
-	mentioned []string               // identifiers of hand-written code
-	made      map[string]bool        // names of types, and those of the package that are taken
+	mentioned map[string]bool        // identifiers of hand-written code
+	made      map[string]bool        // names of types that are declared
 	visited   map[*Schema]bool
 	out       bytes.Buffer
 	errs      []error
@@ -89,14 +93,34 @@ func (g *typeMaker) read(dir string) error {
 		if err != nil {
 			return err
 		}
-		for _, ident := range file.Unresolved {
-			g.mentioned = append(g.mentioned, ident.Name)
-		}
-		for name := range file.Scope.Objects {
-			g.made[name] = true
-		}
+		g.scan(file)
 	}
 	return nil
+}
+
+// scan notes the types that a file declares, and the identifiers that may be types: not the names of fields and
+// methods, nor what is in other packages.
+func (g *typeMaker) scan(file *ast.File) {
+	others := map[ast.Node]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.TypeSpec:
+			g.made[n.Name.Name] = true
+		case *ast.FuncDecl:
+			others[n.Name] = true
+		case *ast.Field:
+			for _, name := range n.Names {
+				others[name] = true
+			}
+		case *ast.SelectorExpr:
+			others[n.Sel] = true
+		case *ast.KeyValueExpr:
+			others[n.Key] = true
+		case *ast.Ident:
+			g.mentioned[n.Name] = g.mentioned[n.Name] || !others[n]
+		}
+		return true
+	})
 }
 
 // visit makes the types that are mentioned of a schema and of what it consists of.
@@ -105,7 +129,7 @@ func (g *typeMaker) visit(s *Schema) {
 		return
 	}
 	g.visited[s] = true
-	if slices.Contains(g.mentioned, s.GoType) || g.isCommand(s) {
+	if g.mentioned[s.GoType] || g.isCommand(s) {
 		g.typeOf(s)
 	}
 	for _, name := range s.order {
