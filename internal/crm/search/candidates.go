@@ -107,16 +107,9 @@ func candidatesAfter(all []candidate, at place) []candidate {
 	return all[i:]
 }
 
-func candidates(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (all []candidate, err error) {
-	for row, err := range tx.Query(ctx, query, args...) {
-		var c candidate
-		if err == nil {
-			err = row.Scan(&c.at.num, &c.at.id, &c.object)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, c)
-	}
-	return all, nil
+func candidates(ctx context.Context, tx *sqldb.Tx, query string, args ...any) ([]candidate, error) {
+	return sqldb.Collect(ctx, tx, func(row *sqldb.Row) (c candidate, err error) {
+		err = row.Scan(&c.at.num, &c.at.id, &c.object)
+		return c, err
+	}, query, args...)
 }

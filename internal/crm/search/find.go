@@ -24,19 +24,21 @@ type Ask struct {
 
 // Page is some hits.
 type Page struct {
-	Hits []Hit
-	Next string // the cursor of the next page; "": there is none
+	Hits []Hit  `json:"items"`
+	Next string `json:"next,omitzero"` // the cursor of the next page; "": there is none
 }
 
 // Hit is a record that was found, as the caller may see it.
 type Hit struct {
-	Object, ID, OwnerID string
-	Name                string // "" when the caller may not read it
-	RecordVersion       wire.Stamp
-	UpdatedAt           wire.Stamp
-	Relevance           Relevance
-	InApproval          bool // an approval of it is open
-	Highlights          []Highlight
+	Object        string      `json:"object"`
+	ID            string      `json:"id"`
+	Name          string      `json:"name,omitzero"` // "" when the caller may not read it
+	OwnerID       string      `json:"ownerId"`
+	RecordVersion wire.Stamp  `json:"recordVersion"`
+	UpdatedAt     wire.Stamp  `json:"updatedAt"`
+	Relevance     Relevance   `json:"relevance"`
+	InApproval    bool        `json:"inApproval"` // an approval of it is open
+	Highlights    []Highlight `json:"highlights"`
 
 	at place
 }

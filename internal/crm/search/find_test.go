@@ -251,8 +251,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 	r := newRig(t, crmtest.SQLite(t), small)
 	for query, want := range map[string]string{
 		selectText: "VIRTUAL TABLE INDEX",
-		"SELECT " + entryColumns + " FROM search_doc WHERE tenant_id = $1 AND object = $2 AND id IN " +
-			"(SELECT value FROM json_each($3))": "INDEX search_doc_record",
+		entriesWhere + "id IN (SELECT value FROM json_each($3))": "INDEX search_doc_record",
 		selectEntries: "INDEX search_doc_record",
 		nextPlace:     "INTEGER PRIMARY KEY",
 		"SELECT * FROM search_rebuild WHERE status = 1 ORDER BY num LIMIT 100": "INDEX search_rebuild_running",

@@ -15,14 +15,14 @@ const (
 
 // Highlight is a piece of a field in which something was found.
 type Highlight struct {
-	Field string
-	Parts []Part
+	Field string `json:"field"`
+	Parts []Part `json:"parts"`
 }
 
 // Part is a piece of text; Match says that it was looked for.
 type Part struct {
-	Text  string
-	Match bool
+	Text  string `json:"text"`
+	Match bool   `json:"match"`
 }
 
 // highlights show where in the texts the terms stand, the name first.
@@ -44,7 +44,7 @@ func (q query) highlights(texts []fieldText) []Highlight {
 // spans are where terms stand in a text, in order, with those that touch or overlap as one.
 func (q query) spans(text []unit) (all []span) {
 	for i := range q {
-		all = append(all, q[i].find(text, true)...)
+		all = slices.AppendSeq(all, q[i].find(text, true))
 	}
 	slices.SortFunc(all, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	out := all[:0]

@@ -19,7 +19,6 @@ const (
 	defaultHits = 20
 )
 
-// api answers the calls of search.
 type api struct {
 	search *Search
 	seals  *seal.Seals
@@ -38,37 +37,6 @@ func (s *Search) Routes(seals *seal.Seals) []gate.Route {
 		{Operation: "listSearchRebuilds", Do: s.runs.ServeList},
 		{Operation: "getSearchRebuild", Do: rest.NoQuery(rest.WithID("id", s.runs.ServeGet))},
 	})
-}
-
-// hitView is a record that was found, as it is shown.
-type hitView struct {
-	Object        string          `json:"object"`
-	ID            string          `json:"id"`
-	Name          string          `json:"name,omitzero"`
-	OwnerID       string          `json:"ownerId"`
-	RecordVersion wire.Stamp      `json:"recordVersion"`
-	UpdatedAt     wire.Stamp      `json:"updatedAt"`
-	Relevance     int             `json:"relevance"`
-	InApproval    bool            `json:"inApproval"`
-	Highlights    []highlightView `json:"highlights"`
-}
-
-// highlightView is a piece of a field in which something was found.
-type highlightView struct {
-	Field string     `json:"field"`
-	Parts []partView `json:"parts"`
-}
-
-// partView is a piece of text, and whether it was looked for.
-type partView struct {
-	Text  string `json:"text"`
-	Match bool   `json:"match"`
-}
-
-// hitPage is some hits.
-type hitPage struct {
-	Items []hitView `json:"items"`
-	Next  string    `json:"next,omitzero"`
 }
 
 // find answers GET /search.
@@ -96,7 +64,8 @@ func (a *api) find(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
-	sealed, err := a.cursors(ctx, c, &ask)
+	sealed, err := a.seals.For(ctx, service, c.Principal.Tenant, c.Principal.Subject, ask.Text,
+		strings.Join(ask.Objects, ","), ask.Field, ask.Campaign, ask.Since.String())
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -111,35 +80,10 @@ func (a *api) find(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	out := hitPage{Items: make([]hitView, len(page.Hits))}
 	if page.Next != "" {
-		out.Next = sealed.Text([]byte(page.Next))
+		page.Next = sealed.Text([]byte(page.Next))
 	}
-	for i := range page.Hits {
-		out.Items[i] = showHit(&page.Hits[i])
-	}
-	return gate.Reply{Body: out}, nil
-}
-
-// cursors seals the cursors of one search of one caller.
-func (a *api) cursors(ctx context.Context, c *gate.Call, ask *Ask) (*seal.Sealer, error) {
-	return a.seals.For(ctx, "search", c.Principal.Tenant, c.Principal.Subject, ask.Text,
-		strings.Join(ask.Objects, ","), ask.Field, ask.Campaign, ask.Since.String())
-}
-
-func showHit(h *Hit) hitView {
-	v := hitView{
-		Object: h.Object, ID: h.ID, Name: h.Name, OwnerID: h.OwnerID, RecordVersion: h.RecordVersion,
-		UpdatedAt: h.UpdatedAt,
-		Relevance: int(h.Relevance), InApproval: h.InApproval, Highlights: make([]highlightView, len(h.Highlights)),
-	}
-	for i, light := range h.Highlights {
-		v.Highlights[i] = highlightView{Field: light.Field, Parts: make([]partView, len(light.Parts))}
-		for k, part := range light.Parts {
-			v.Highlights[i].Parts[k] = partView(part)
-		}
-	}
-	return v
+	return gate.Reply{Body: page}, nil
 }
 
 // rebuild answers POST /search/rebuild.

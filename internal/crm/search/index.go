@@ -17,32 +17,31 @@ const placeBits = 21
 func placeAt(at wire.Stamp) int64 { return int64(at) << placeBits }
 
 const (
-	entryColumns = "id, place, version, updated_at, digest, campaigns"
-
-	selectEntries = "SELECT " + entryColumns +
-		" FROM search_doc WHERE tenant_id = $1 AND object = $2 AND id > $3 AND id <= $4 ORDER BY id"
+	entriesWhere = "SELECT id, place, version, updated_at, digest, campaigns FROM search_doc " +
+		"WHERE tenant_id = $1 AND object = $2 AND "
+	// between is a condition over ids after one and up to another.
+	between       = "id > $3 AND id <= $4"
+	selectEntries = entriesWhere + between
 
 	updateVersion = "UPDATE search_doc SET version = $4 WHERE tenant_id = $1 AND object = $2 AND id = $3"
 	deleteEntry   = "DELETE FROM search_doc WHERE tenant_id = $1 AND object = $2 AND id = $3"
 )
 
 // behindAll is after every id.
+
 const behindAll = "~"
 
-// entries are the entries that a statement selects, by id.
+// entries are the entries of an object that a statement selects, by id.
 func entries(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (map[string]*entry, error) {
-	all := map[string]*entry{}
-	for row, err := range tx.Query(ctx, query, args...) {
+	list, err := sqldb.Collect(ctx, tx, func(row *sqldb.Row) (*entry, error) {
 		e := &entry{}
-		if err == nil {
-			err = row.Scan(&e.id, &e.place, &e.version, &e.updatedAt, &e.digest, &e.campaigns)
-		}
-		if err != nil {
-			return nil, err
-		}
+		return e, row.Scan(&e.id, &e.place, &e.version, &e.updatedAt, &e.digest, &e.campaigns)
+	}, query, args...)
+	all := make(map[string]*entry, len(list))
+	for _, e := range list {
 		all[e.id] = e
 	}
-	return all, nil
+	return all, err
 }
 
 // refresh indexes records of an object as they are now, or removes them. The ids are in order, each
@@ -77,9 +76,9 @@ func (s *Search) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object strin
 		}
 	}
 	var b sqldb.Binds
-	query := "SELECT " + entryColumns + " FROM search_doc WHERE tenant_id = " + b.Add(tenant) + " AND object = " +
-		b.Add(object) + " AND " + b.OneOf(tx, "id", ids)
-	have, err := entries(ctx, tx, query, b.Args()...)
+	b.Add(tenant)
+	b.Add(object)
+	have, err := entries(ctx, tx, entriesWhere+b.OneOf(tx, "id", ids), b.Args()...)
 	if err != nil {
 		return err
 	}

@@ -180,7 +180,7 @@ func tsquery(parts []string) string { return strings.Join(parts, " & ") }
 func (postgresIndex) recount(ctx context.Context, tx *sqldb.Tx, r *recount, p chunk) error {
 	stored := map[string]string{}
 	for row, err := range tx.Query(ctx, `SELECT id, array_to_string(tsvector_to_array(tokens), ' ') FROM search_doc
-		WHERE tenant_id = $1 AND object = $2 AND id > $3 AND id <= $4`, r.tenant, p.object, p.after, p.last) {
+		WHERE tenant_id = $1 AND object = $2 AND `+between, r.tenant, p.object, p.after, p.last) {
 		var id, list string
 		if err == nil {
 			err = row.Scan(&id, &list)

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -103,7 +104,7 @@ func (w *writer) place(ctx context.Context, instant wire.Stamp) (int64, error) {
 func (s sqliteIndex) sweep(ctx context.Context) (more bool, err error) {
 	var places []int64
 	gone := func(ctx context.Context, tx *sqldb.Tx, limit int) (err error) {
-		places, err = numbers(ctx, tx, "SELECT place FROM search_gone ORDER BY place LIMIT $1", limit)
+		places, err = sqldb.Collect(ctx, tx, sqldb.Column[int64], "SELECT place FROM search_gone ORDER BY place LIMIT $1", limit)
 		return err
 	}
 	err = s.Read(ctx, "sweep", func(ctx context.Context, tx *sqldb.Tx) error { return gone(ctx, tx, 1) })
@@ -125,21 +126,6 @@ func (s sqliteIndex) sweep(ctx context.Context) (more bool, err error) {
 		return nil
 	})
 	return len(places) == s.cfg.limits.sweep, err
-}
-
-// numbers are the numbers that a statement selects.
-func numbers(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (all []int64, err error) {
-	for row, err := range tx.Query(ctx, query, args...) {
-		var n int64
-		if err == nil {
-			err = row.Scan(&n)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, n)
-	}
-	return all, nil
 }
 
 // selectText reads the index from its end in the order of the places. Candidates that are no longer in
@@ -255,16 +241,12 @@ func (s *source) maxForms() int {
 func (s *source) forms(ctx context.Context, start string) (forms []string, err error) {
 	for from := start; len(forms) <= s.maxForms(); {
 		next := ""
-		for row, err := range s.tx.Query(ctx, "SELECT term FROM search_vocabulary WHERE term >= $1 LIMIT 1", from) {
-			if err == nil {
-				err = row.Scan(&next)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		if !strings.HasPrefix(next, start) {
+		err = s.tx.Row(ctx, "SELECT term FROM search_vocabulary WHERE term >= $1 LIMIT 1", from).Scan(&next)
+		if errors.Is(err, sqldb.ErrNoRow) || err == nil && !strings.HasPrefix(next, start) {
 			return forms, nil
+		}
+		if err != nil {
+			return nil, err
 		}
 		forms = append(forms, next)
 		from = next + "\x01" // the least that follows it
@@ -310,7 +292,7 @@ func (s sqliteIndex) recountRest(ctx context.Context, r *recount) error {
 	}
 	var gone []int64
 	err := s.Read(ctx, "recount", func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		gone, err = numbers(ctx, tx, "SELECT place FROM search_gone")
+		gone, err = sqldb.Collect(ctx, tx, sqldb.Column[int64], "SELECT place FROM search_gone")
 		return err
 	})
 	for place, n := range r.sums {

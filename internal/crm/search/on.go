@@ -15,16 +15,16 @@ import (
 // open, is not in the index but read by every search.
 func (s *Search) Consumer() bus.Consumer {
 	c := kit.Consumer(service,
-		kit.On("RecordCreated", s.onRecord),
-		kit.On("RecordUpdated", s.onRecord),
-		kit.On("RecordDeleted", s.onRecord),
-		kit.On("StageChanged", s.onStage),
+		kit.Handler{Type: "RecordCreated", Handle: s.onRecord},
+		kit.Handler{Type: "RecordUpdated", Handle: s.onRecord},
+		kit.Handler{Type: "RecordDeleted", Handle: s.onRecord},
+		kit.Handler{Type: "StageChanged", Handle: s.onRecord}, // an opportunity is found by its stage
 		kit.On("LeadConverted", s.onConverted),
 		kit.Ignore("ApprovalSubmitted"),
 		kit.On("MetadataChanged", s.onMetadata),
 		kit.Ignore("SharingUpdated"),
 		kit.Ignore("SharingRebuildCompleted"),
-		kit.On("CampaignMemberChanged", s.onMember),
+		kit.Handler{Type: "CampaignMemberChanged", Handle: s.onRecord}, // whose campaigns are indexed
 	)
 	// Records that several events name are indexed together, and once.
 	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
@@ -64,13 +64,13 @@ func recordIn(e *wire.Event) (object, id string, ok bool, err error) {
 	return "", "", false, nil
 }
 
-func (s *Search) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p kit.Record) error {
-	return s.refresh(ctx, tx, e.Tenant, p.ObjectName, p.RecordID)
-}
-
-// onStage indexes an opportunity, which is found by its stage.
-func (s *Search) onStage(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.StageChanged) error {
-	return s.refresh(ctx, tx, e.Tenant, "Opportunity", p.OpportunityID)
+// onRecord indexes the one record that an event affects.
+func (s *Search) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	object, id, _, err := recordIn(e)
+	if err != nil {
+		return bus.Permanent(err)
+	}
+	return s.refresh(ctx, tx, e.Tenant, object, id)
 }
 
 // onConverted hides a lead and indexes the records that it was converted to.
@@ -89,11 +89,6 @@ func (s *Search) onConverted(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p
 		}
 	}
 	return nil
-}
-
-// onMember indexes the campaigns that a lead or a contact is in.
-func (s *Search) onMember(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.CampaignMemberChanged) error {
-	return s.refresh(ctx, tx, e.Tenant, p.MemberType, p.MemberID)
 }
 
 // onMetadata rebuilds the index of an object whose searchable fields have changed.

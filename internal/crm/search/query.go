@@ -1,6 +1,8 @@
 package search
 
 import (
+	"iter"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -73,36 +75,20 @@ func about(field, format string, args ...any) error {
 }
 
 // starts reports whether any term may be the start of a word.
-func (q query) starts() bool {
-	for i := range q {
-		if q[i].start {
-			return true
-		}
-	}
-	return false
-}
+func (q query) starts() bool { return slices.ContainsFunc(q, func(t term) bool { return t.start }) }
 
 // span is a piece of a text, in bytes.
 type span struct{ from, to int }
 
 // find gives where a term stands in a text; starts says that starts of words count.
-func (t *term) find(text []unit, starts bool) (found []span) {
-	for i := 0; i+len(t.units) <= len(text); i++ {
-		if t.at(text[i:], starts) {
-			found = append(found, span{text[i].from, text[i+len(t.units)-1].to})
+func (t *term) find(text []unit, starts bool) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		for i := 0; i+len(t.units) <= len(text); i++ {
+			if t.at(text[i:], starts) && !yield(span{text[i].from, text[i+len(t.units)-1].to}) {
+				return
+			}
 		}
 	}
-	return found
-}
-
-// in reports whether a term stands in a text.
-func (t *term) in(text []unit, starts bool) bool {
-	for i := 0; i+len(t.units) <= len(text); i++ {
-		if t.at(text[i:], starts) {
-			return true
-		}
-	}
-	return false
 }
 
 // at reports whether a text begins with a term.
@@ -131,21 +117,15 @@ type fieldText struct {
 
 // relevance says how well texts fit; 0: not at all. The name is one of them.
 func (q query) relevance(texts []fieldText) Relevance {
-	name := -1
-	for i := range texts {
-		if texts[i].field == nameField {
-			name = i
-		}
-	}
-	if name >= 0 {
-		switch only := texts[name : name+1]; {
-		case q.all(only, false):
-			return NameWords
-		case q.all(only, true):
-			return NameStarts
-		}
+	var name []fieldText
+	if at := slices.IndexFunc(texts, func(t fieldText) bool { return t.field == nameField }); at >= 0 {
+		name = texts[at : at+1]
 	}
 	switch {
+	case q.all(name, false):
+		return NameWords
+	case q.all(name, true):
+		return NameStarts
 	case q.all(texts, false):
 		return Words
 	case q.all(texts, true):
@@ -156,19 +136,12 @@ func (q query) relevance(texts []fieldText) Relevance {
 
 // all reports whether each term is in one of the texts.
 func (q query) all(texts []fieldText, starts bool) bool {
-	for i := range q {
-		if !q[i].inAny(texts, starts) {
+	return !slices.ContainsFunc(q, func(t term) bool {
+		return !slices.ContainsFunc(texts, func(in fieldText) bool {
+			for range t.find(in.units, starts) {
+				return true
+			}
 			return false
-		}
-	}
-	return true
-}
-
-func (t *term) inAny(texts []fieldText, starts bool) bool {
-	for i := range texts {
-		if t.in(texts[i].units, starts) {
-			return true
-		}
-	}
-	return false
+		})
+	})
 }
