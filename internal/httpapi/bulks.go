@@ -255,14 +255,10 @@ func (a *bulkAPI) bulk(f *family) rest.Handler {
 
 // listBulks answers GET on the bulks of a family.
 func (a *bulkAPI) listBulks(f *family) rest.Handler {
-	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		q, p := rest.ReadPage(c)
-		if q.Err != nil {
-			return gate.Reply{}, q.Err
-		}
-		rows, total, err := a.bulks.List(ctx, c.Principal.Tenant, f.kinds, p.Offset(), p.Size)
-		return gate.Reply{Body: rest.Show(p, rows, total, f.show)}, err
+	list := func(b Bulks, ctx context.Context, tenant string, offset, limit int) ([]bulk.Bulk, int, error) {
+		return b.List(ctx, tenant, f.kinds, offset, limit)
 	}
+	return rest.Paged(a.bulks, list, f.show)
 }
 
 func (a *bulkAPI) bulkItems(f *family) rest.Handler {

@@ -3,9 +3,6 @@ package httpapi
 import (
 	"context"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/fault"
@@ -38,7 +35,7 @@ func (a *API) eventRoutes() []gate.Route {
 		{Operation: "redriveDeadLetter", Do: a.redrive},
 		{Operation: "skipDeadLetter", Do: a.skip},
 		{Operation: "startReplay", Heavy: true, Do: a.startReplay},
-		{Operation: "listReplays", Do: a.listReplays},
+		{Operation: "listReplays", Do: rest.Paged(a.cfg.Replays, Replays.Replays, showReplay)},
 		{Operation: "getReplay", Do: rest.NoQuery(a.replay)},
 		{Operation: "stopReplay", Do: a.stopReplay},
 	}
@@ -130,34 +127,8 @@ func (q query) eventFilter(tenant string) bus.EventFilter {
 // line is a text on one line, "" when it is not given.
 func (q query) line(name string, limit int) string {
 	s, given := q.Text(name)
-	if given && !oneLine(s, 1, limit) {
+	if given && !wire.OneLine(s, 1, limit) {
 		q.Fail(name, "%s must be %s on one line", name, count(1, limit, "characters"))
 	}
 	return s
-}
-
-// words is a list of words out of some, separated by commas; nil when it is not given.
-func (q query) words(name string, some []string) (list []string) {
-	s, given := q.Text(name)
-	if !given {
-		return nil
-	}
-	for word := range strings.SplitSeq(s, ",") {
-		if !slices.Contains(some, word) {
-			q.Fail(name, "%s must be a list of %s, separated by commas", name, strings.Join(some, ", "))
-			return nil
-		}
-		if !slices.Contains(list, word) {
-			list = append(list, word)
-		}
-	}
-	return list
-}
-
-// oneLine reports whether a text has so many characters and none that breaks a line or
-// controls a terminal.
-func oneLine(s string, low, high int) bool {
-	n := utf8.RuneCountInString(s)
-	return n >= low && n <= high && utf8.ValidString(s) &&
-		strings.IndexFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) < 0
 }

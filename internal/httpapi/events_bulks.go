@@ -56,7 +56,7 @@ func (f *deadBulkFilter) check() (out dlq.Filter, err error) {
 		*name.into = *name.given
 	}
 	if f.Key != nil {
-		if !oneLine(*f.Key, 1, maxPartitionKey) {
+		if !wire.OneLine(*f.Key, 1, maxPartitionKey) {
 			return out, rest.Invalid("filter.key", "filter.key must be %s on one line",
 				count(1, maxPartitionKey, "characters"))
 		}

@@ -37,11 +37,11 @@ func (q query) deadFilter() bus.DeadFilter {
 		Consumer: q.name("consumer"), EventType: q.name("eventType"), Key: q.line("key", maxPartitionKey),
 		DeadFrom: wire.Stamp(q.Instant("deadFrom")), DeadTo: wire.Stamp(q.Instant("deadTo")),
 	}
-	for _, word := range q.words("status", bus.Statuses()) {
+	for _, word := range q.Words("status", bus.Statuses()...) {
 		status, _ := bus.ParseStatus(word)
 		f.Status = append(f.Status, status)
 	}
-	if class := q.words("reasonClass", reasonClasses); len(class) > 1 {
+	if class := q.Words("reasonClass", reasonClasses...); len(class) > 1 {
 		q.Fail("reasonClass", "reasonClass must be one of %s", strings.Join(reasonClasses, ", "))
 	} else if len(class) == 1 {
 		f.ReasonClass = fault.ReasonClass(class[0])
@@ -137,10 +137,10 @@ func (a *API) skip(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 // decisionReason checks the reason of a decision, which a skip must have.
 func decisionReason(reason string, skip bool) error {
 	switch {
-	case skip && (!oneLine(reason, 1, maxDecisionReason) || strings.TrimSpace(reason) == ""):
+	case skip && (!wire.OneLine(reason, 1, maxDecisionReason) || strings.TrimSpace(reason) == ""):
 		return rest.Invalid("reason", "a skip needs a reason of %s on one line",
 			count(1, maxDecisionReason, "characters"))
-	case !oneLine(reason, 0, maxDecisionReason):
+	case !wire.OneLine(reason, 0, maxDecisionReason):
 		return rest.Invalid("reason", "reason must be %s on one line", count(0, maxDecisionReason, "characters"))
 	}
 	return nil

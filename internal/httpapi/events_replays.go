@@ -103,15 +103,6 @@ func replayReply(ans *bus.ReplayAnswer) (gate.Reply, error) {
 	}}, nil
 }
 
-func (a *API) listReplays(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q, p := rest.ReadPage(c)
-	if q.Err != nil {
-		return gate.Reply{}, q.Err
-	}
-	rows, total, err := a.cfg.Replays.Replays(ctx, c.Principal.Tenant, p.Offset(), p.Size)
-	return gate.Reply{Body: rest.Show(p, rows, total, showReplay)}, err
-}
-
 func (a *API) replay(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	id, err := replayID(c)
 	if err != nil {

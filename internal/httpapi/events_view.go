@@ -12,56 +12,16 @@ import (
 
 // consumerView is a consumer as operators see it.
 type consumerView struct {
-	Consumer   string       `json:"consumer"`
-	Configured bool         `json:"configured"`
-	Stream     string       `json:"stream"`
-	EventTypes []string     `json:"eventTypes"`
-	Continue   bool         `json:"continue"`
-	Partitions []readerView `json:"partitions"`
-}
-
-type readerView struct {
-	Partition    int           `json:"partition"`
-	Holder       string        `json:"holder,omitempty"`
-	LeaseUntil   wire.Stamp    `json:"leaseUntil,omitzero"`
-	Seq          int64         `json:"seq"`
-	PublishedAt  wire.Stamp    `json:"publishedAt,omitzero"`
-	Pending      int64         `json:"pending"`
-	SeenAt       wire.Stamp    `json:"seenAt,omitzero"`
-	Counts       takenCounts   `json:"counts"`
-	Waiting      waitingCounts `json:"waitingKeys"`
-	WaitingSince wire.Stamp    `json:"waitingSince,omitzero"`
-	DeadLetters  int           `json:"deadLetters"`
-}
-
-// takenCounts says what became of events.
-type takenCounts struct {
-	Applied   int64 `json:"applied"`
-	Duplicate int64 `json:"duplicate"`
-	Stale     int64 `json:"stale"`
-	Failed    int64 `json:"failed"`
-}
-
-type waitingCounts struct {
-	Retrying int `json:"retrying"`
-	Blocked  int `json:"blocked"`
+	Consumer   string            `json:"consumer"`
+	Configured bool              `json:"configured"`
+	Stream     string            `json:"stream"`
+	EventTypes []string          `json:"eventTypes"`
+	Continue   bool              `json:"continue"`
+	Partitions []bus.ReaderState `json:"partitions"`
 }
 
 func showConsumer(c *bus.ConsumerState) consumerView {
-	v := consumerView{
-		Consumer: c.Name, Configured: c.Configured, Stream: c.Stream.String(), EventTypes: c.Types,
-		Continue: c.Continue, Partitions: make([]readerView, len(c.Parts)),
-	}
-	for i := range c.Parts {
-		p := &c.Parts[i]
-		v.Partitions[i] = readerView{
-			Partition: p.Part, Holder: p.Holder, LeaseUntil: p.LeaseUntil, Seq: p.Seq, PublishedAt: p.RelayedAt,
-			Pending: p.Pending, SeenAt: p.SeenAt,
-			Counts:  takenCounts{p.Applied, p.Duplicate, p.Stale, p.Failed},
-			Waiting: waitingCounts{p.Retrying, p.Blocked}, WaitingSince: p.WaitingSince, DeadLetters: p.Dead,
-		}
-	}
-	return v
+	return consumerView{c.Name, c.Configured, c.Stream.String(), c.Types, c.Continue, c.Parts}
 }
 
 // outboxView is the outbox as operators see it.
@@ -69,7 +29,7 @@ type outboxView struct {
 	Unpublished int             `json:"unpublished"`
 	OldestAt    wire.Stamp      `json:"oldestUnpublishedAt,omitzero"`
 	Partitions  []relayView     `json:"partitions"`
-	Items       []outboxRowView `json:"items"`
+	Items       []bus.OutboxRow `json:"items"`
 }
 
 type relayView struct {
@@ -88,21 +48,9 @@ type refillView struct {
 	Since    wire.Stamp `json:"since,omitzero"`
 }
 
-type outboxRowView struct {
-	Position    int64      `json:"position"`
-	EventID     string     `json:"eventId"`
-	EventType   string     `json:"eventType"`
-	Key         string     `json:"partitionKey"`
-	Partition   int        `json:"partition"`
-	OccurredAt  wire.Stamp `json:"occurredAt"`
-	CreatedAt   wire.Stamp `json:"createdAt"`
-	PublishedAt wire.Stamp `json:"publishedAt,omitzero"`
-}
-
 func showOutbox(s *bus.OutboxState, rows []bus.OutboxRow, sealed *seal.Sealer) outboxView {
 	v := outboxView{
-		Unpublished: s.Unpublished, Partitions: make([]relayView, len(s.Parts)),
-		Items: make([]outboxRowView, len(rows)),
+		Unpublished: s.Unpublished, Partitions: make([]relayView, len(s.Parts)), Items: rows,
 	}
 	for i := range s.Parts {
 		p := &s.Parts[i]
@@ -118,10 +66,7 @@ func showOutbox(s *bus.OutboxState, rows []bus.OutboxRow, sealed *seal.Sealer) o
 		}
 	}
 	for i := range rows {
-		r := &rows[i]
-		v.Items[i] = outboxRowView{
-			sealed.Position(r.ID), r.EventID, r.EventType, r.Key, r.Part, r.OccurredAt, r.CreatedAt, r.PublishedAt,
-		}
+		rows[i].ID = sealed.Position(rows[i].ID)
 	}
 	return v
 }
@@ -189,51 +134,38 @@ type inspectionView struct {
 }
 
 type waitersView struct {
-	Count int          `json:"count"`
-	First []waiterView `json:"first"`
-}
-
-type waiterView struct {
-	EventID   string     `json:"eventId"`
-	EventType string     `json:"eventType"`
-	Version   wire.Stamp `json:"recordVersion,omitzero"`
-	Index     int        `json:"index"`
-	Since     wire.Stamp `json:"waitingSince"`
+	Count int                `json:"count"`
+	First []bus.WaitingEvent `json:"first"`
 }
 
 func showInspection(in *bus.Inspection) inspectionView {
 	v := inspectionView{
 		deadView: showDead(&in.DeadLetter), Failures: in.Failures,
-		PayloadWithheld: in.Withheld,
-		Waiting:         waitersView{Count: in.Waiting, First: make([]waiterView, len(in.First))},
+		PayloadWithheld: in.Withheld, Waiting: waitersView{in.Waiting, in.First},
 	}
 	v.Verdict, v.SkipMakesStale = in.Verdict, in.SkipMakesStale
 	if in.Event != nil {
 		v.Event = in.Event.AppendJSON(nil)
-	}
-	for i, w := range in.First {
-		v.Waiting.First[i] = waiterView{w.EventID, w.EventType, w.Version, w.Index, w.At}
 	}
 	return v
 }
 
 // replayView is a replay as readers see it.
 type replayView struct {
-	ReplayID  string      `json:"replayId"`
-	Consumer  string      `json:"consumer"`
-	From      wire.Stamp  `json:"from"`
-	To        wire.Stamp  `json:"to"`
-	Status    string      `json:"status"`
-	Counts    takenCounts `json:"counts"`
-	CreatedBy flow.Actor  `json:"createdBy"`
-	CreatedAt wire.Stamp  `json:"createdAt"`
-	EndedAt   wire.Stamp  `json:"endedAt,omitzero"`
+	ReplayID  string           `json:"replayId"`
+	Consumer  string           `json:"consumer"`
+	From      wire.Stamp       `json:"from"`
+	To        wire.Stamp       `json:"to"`
+	Status    string           `json:"status"`
+	Counts    bus.ReplayCounts `json:"counts"`
+	CreatedBy flow.Actor       `json:"createdBy"`
+	CreatedAt wire.Stamp       `json:"createdAt"`
+	EndedAt   wire.Stamp       `json:"endedAt,omitzero"`
 }
 
 func showReplay(r *bus.Replay) replayView {
 	return replayView{
 		ReplayID: r.ID, Consumer: r.Consumer, From: r.From, To: r.To, Status: r.Status.String(),
-		Counts:    takenCounts(r.Counts),
-		CreatedBy: flow.Actor{Kind: flow.KindUser, ID: r.CreatedBy}, CreatedAt: r.CreatedAt, EndedAt: r.EndedAt,
+		Counts: r.Counts, CreatedBy: flow.Actor{Kind: flow.KindUser, ID: r.CreatedBy}, CreatedAt: r.CreatedAt, EndedAt: r.EndedAt,
 	}
 }

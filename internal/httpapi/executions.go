@@ -7,7 +7,6 @@ import (
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/workflow/engine"
-	"renga.dev/renga/internal/workflow/flow"
 )
 
 func (a *API) execution(ctx context.Context, c *gate.Call) (gate.Reply, error) {
@@ -39,8 +38,7 @@ func (a *API) events(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	show := func(ev *flow.Event) *flow.Event { return ev }
-	return gate.Reply{Body: rest.Show(p, events, int(last), show)}, nil
+	return gate.Reply{Body: rest.Show(p, events, int(last), rest.Same)}, nil
 }
 
 func (a *API) list(ctx context.Context, c *gate.Call) (gate.Reply, error) {

@@ -12,7 +12,6 @@ import (
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
-	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -50,21 +49,9 @@ type graphAPI struct {
 func (a *graphAPI) routes() []gate.Route {
 	return []gate.Route{
 		{Operation: "putGraph", Heavy: true, MaxBody: MaxGraphBody, Media: graphMedia, Do: a.putGraph},
-		{Operation: "listGraphs", Heavy: true, Do: a.listGraphs},
+		{Operation: "listGraphs", Heavy: true, Do: rest.Paged(a.graphs, Graphs.Graphs, rest.Same)},
 		{Operation: "getGraph", Do: a.graph},
 	}
-}
-
-// graphView is a version of a graph without its content.
-type graphView struct {
-	GraphID   string    `json:"graphId"`
-	Version   int       `json:"version"`
-	Digest    string    `json:"digest"`
-	CreatedAt flow.Time `json:"createdAt"`
-}
-
-func showGraph(g *engine.GraphRow) graphView {
-	return graphView{GraphID: g.ID, Version: g.Version, Digest: g.Digest, CreatedAt: g.CreatedAt}
 }
 
 func (a *graphAPI) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
@@ -84,7 +71,7 @@ func (a *graphAPI) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, erro
 		}
 	}
 	row, created, err := a.graphs.PutGraph(ctx, c.Principal.Tenant, id, g)
-	return gate.Reply{Status: rest.PutStatus(created && row.Version == 1), Body: showGraph(&row)}, err
+	return gate.Reply{Status: rest.PutStatus(created && row.Version == 1), Body: &row}, err
 }
 
 func (a *graphAPI) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
@@ -101,20 +88,11 @@ func (a *graphAPI) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) 
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	head, err := json.Marshal(showGraph(&row))
+	head, err := json.Marshal(&row)
 	if err != nil {
 		return gate.Reply{}, fault.Wrap("httpapi.graph", err)
 	}
 	// Both are objects; the content is stored as canonical JSON.
 	out := append(append(c.Scratch(), head[:len(head)-1]...), ',')
 	return c.Built(http.StatusOK, append(out, row.Body[1:]...)), nil
-}
-
-func (a *graphAPI) listGraphs(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q, p := rest.ReadPage(c)
-	if q.Err != nil {
-		return gate.Reply{}, q.Err
-	}
-	rows, total, err := a.graphs.Graphs(ctx, c.Principal.Tenant, p.Offset(), p.Size)
-	return gate.Reply{Body: rest.Show(p, rows, total, showGraph)}, err
 }

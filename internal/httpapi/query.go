@@ -32,7 +32,7 @@ func (q query) graph(name string) string {
 // statuses is a list of execution statuses, separated by commas.
 func (q query) statuses(name string) []flow.Status {
 	var list []flow.Status
-	for _, word := range q.words(name, []string{"ACTIVE", "COMPLETED", "FAILED", "CANCELED"}) {
+	for _, word := range q.Words(name, "ACTIVE", "COMPLETED", "FAILED", "CANCELED") {
 		at := slices.IndexFunc(allStatuses, func(s flow.Status) bool { return s.String() == word })
 		list = append(list, allStatuses[at])
 	}

@@ -15,24 +15,17 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// heldTask is a task that a worker believes to hold.
-type heldTask struct {
-	ExecutionID flow.ID `json:"executionId"`
-	NodeID      string  `json:"nodeId"`
-	Attempt     int     `json:"attempt"`
-}
-
-// interruptedTask is one that it does not hold any more; Status is that of the
+// interruptedTask is a task that its worker does not hold any more; Status is that of the
 // node, none when there is no such node.
 type interruptedTask struct {
-	heldTask
+	engine.TaskRef
 	Status string `json:"status,omitzero"`
 }
 
-// watchBody is the body of POST /tasks/watch.
+// watchBody is the body of POST /tasks/watch: the tasks that a worker believes to hold.
 type watchBody struct {
-	Tasks       []heldTask `json:"tasks"`
-	WaitSeconds int        `json:"waitSeconds"`
+	Tasks       []engine.TaskRef `json:"tasks"`
+	WaitSeconds int              `json:"waitSeconds"`
 }
 
 func (b *watchBody) check() error {
@@ -41,9 +34,9 @@ func (b *watchBody) check() error {
 	}
 	for i := range b.Tasks {
 		switch t := &b.Tasks[i]; {
-		case t.ExecutionID.IsZero():
+		case t.Execution.IsZero():
 			return rest.Invalid("executionId", "tasks[%d].executionId must be the UUID of an execution", i)
-		case !wire.Name(t.NodeID):
+		case !wire.Name(t.Node):
 			return rest.Invalid("nodeId",
 				"tasks[%d].nodeId must be 1 to %d letters, digits, dots, dashes or underscores", i, wire.MaxName)
 		case t.Attempt < 1 || t.Attempt > maxAttempt:
@@ -104,20 +97,20 @@ type taskWatch struct {
 	turn       func(ctx context.Context, part func() error) error
 }
 
-func newTaskWatch(reads Reads, tenant string, tasks []heldTask) *taskWatch {
+func newTaskWatch(reads Reads, tenant string, tasks []engine.TaskRef) *taskWatch {
 	w := &taskWatch{reads: reads, tenant: tenant, turn: func(_ context.Context, part func() error) error {
 		return part()
 	}}
 	place := make(map[flow.ID]int, len(tasks))
 	for _, t := range tasks {
-		at, known := place[t.ExecutionID]
+		at, known := place[t.Execution]
 		if !known {
 			at = len(w.executions)
-			place[t.ExecutionID] = at
-			w.executions = append(w.executions, t.ExecutionID)
+			place[t.Execution] = at
+			w.executions = append(w.executions, t.Execution)
 			w.tasks = append(w.tasks, nil)
 		}
-		w.tasks[at] = append(w.tasks[at], engine.TaskRef{Execution: t.ExecutionID, Node: t.NodeID, Attempt: t.Attempt})
+		w.tasks[at] = append(w.tasks[at], t)
 	}
 	return w
 }
@@ -192,7 +185,7 @@ func (w *taskWatch) look(ctx context.Context, found []interruptedTask, which []i
 		return err
 	})
 	for _, t := range lost {
-		out := interruptedTask{heldTask: heldTask{t.Execution, t.Node, t.Attempt}}
+		out := interruptedTask{TaskRef: t.TaskRef}
 		if t.Found {
 			out.Status = t.Status.String()
 		}

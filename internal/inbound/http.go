@@ -28,7 +28,7 @@ func (t *Deliveries) Routes(pass gate.Pass, reserved func(queue string) bool) []
 	a := &api{deliveries: t, reserved: reserved}
 	routes := rest.Routes([]gate.Route{
 		{Operation: "summarizeWorkflowEvents", Heavy: true, Do: a.summarize},
-		{Operation: "listWorkflowTemplates", Do: a.listTemplates},
+		{Operation: "listWorkflowTemplates", Do: rest.Paged(t, (*Deliveries).Templates, rest.Same)},
 		{Operation: "getWorkflowTemplate", Do: rest.NoQuery(a.template)},
 		{Operation: "putWorkflowTemplate", Heavy: true, Do: a.putTemplate},
 		{Operation: "deleteWorkflowTemplate", Do: a.deleteTemplate},

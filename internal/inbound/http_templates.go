@@ -28,15 +28,6 @@ func (a *api) template(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	return gate.Reply{Body: stored}, err
 }
 
-func (a *api) listTemplates(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q, p := rest.ReadPage(c)
-	if q.Err != nil {
-		return gate.Reply{}, q.Err
-	}
-	rows, total, err := a.deliveries.Templates(ctx, c.Principal.Tenant, p.Offset(), p.Size)
-	return gate.Reply{Body: rest.NewList(p, rows, total)}, err
-}
-
 func (a *api) deleteTemplate(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	return gate.Reply{Status: http.StatusNoContent}, a.deliveries.DeleteTemplate(ctx, c.Principal.Tenant, c.Path("id"))
 }

@@ -112,9 +112,9 @@ func (t *Deliveries) settle(d *Delivery, s Stored) (plan, error) {
 }
 
 // or is the number, or the template's where none is given.
-func (n Number) or(template int64) Number {
-	if n.Given {
+func (n Number) or(template *int64) Number {
+	if n.Given || template == nil {
 		return n
 	}
-	return Number{Given: template != 0, Valid: template != 0, N: template}
+	return Number{Given: true, Valid: true, N: *template}
 }

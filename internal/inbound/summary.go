@@ -140,16 +140,13 @@ func (t *Deliveries) Summary(ctx context.Context, tenant string, q SummaryQuery)
 	}, nil
 }
 
-// recentOf is an entry of the audit log in the document's words.
-func recentOf(e *audit.Entry) (Recent, error) {
-	var d detail
-	err := json.Unmarshal(e.Detail, &d)
-	return Recent{
-		At: e.At, Status: e.Outcome.Status(), Action: d.Action, RunID: some(e.Subject),
-		TemplateID: d.TemplateID, TemplateName: d.TemplateName, EventName: d.EventName, Source: d.Source, Key: d.Key,
-		Reason: some(e.Reason), ReasonClass: some(string(e.ReasonClass)), ReasonCode: some(string(e.ReasonCode)),
-		RetryAdvice: some(string(e.RetryAdvice)), Duplicate: d.Duplicate,
-	}, err
+// recentOf is an entry of the audit log in the document's words. Its detail has the members of Recent by their names.
+func recentOf(e *audit.Entry) (r Recent, err error) {
+	err = json.Unmarshal(e.Detail, &r)
+	r.At, r.Status, r.RunID, r.Reason = e.At, e.Outcome.Status(), some(e.Subject), some(e.Reason)
+	r.ReasonClass, r.ReasonCode = some(string(e.ReasonClass)), some(string(e.ReasonCode))
+	r.RetryAdvice = some(string(e.RetryAdvice))
+	return r, err
 }
 
 // counter adds a month's tally up.

@@ -3,7 +3,6 @@ package inbound
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -34,8 +33,8 @@ const (
 // that does not say otherwise is for.
 type Template struct {
 	Name       string `json:"name"`
-	Year       int64  `json:"year,omitzero"`
-	Month      int64  `json:"month,omitzero"`
+	Year       *int64 `json:"year,omitzero"`
+	Month      *int64 `json:"month,omitzero"`
 	MFCloudURL string `json:"mfcloud_url,omitempty"`
 	Notes      string `json:"notes,omitempty"`
 	Steps      []Step `json:"steps"`
@@ -53,17 +52,11 @@ type Step struct {
 // The documents are a template as it is written.
 type (
 	templateDoc struct {
-		Name       string    `json:"name"`
-		Year       *int64    `json:"year"`
-		Month      *int64    `json:"month"`
-		MFCloudURL string    `json:"mfcloud_url"`
-		Notes      string    `json:"notes"`
-		Steps      []stepDoc `json:"steps"`
+		Template
+		Steps []stepDoc `json:"steps"`
 	}
 	stepDoc struct {
-		Action  string         `json:"action"`
-		Kind    Kind           `json:"trigger_kind"`
-		Title   string         `json:"title"`
+		Step
 		Timeout jsontext.Value `json:"timeout"`
 		Retry   jsontext.Value `json:"retry"`
 	}
@@ -76,23 +69,13 @@ func ParseTemplate(data []byte) (Template, error) {
 	if err := wire.Decode(data, &doc); err != nil {
 		return Template{}, err
 	}
-	tpl := Template{Name: doc.Name, MFCloudURL: doc.MFCloudURL, Notes: doc.Notes}
+	tpl := doc.Template
 	for i := range doc.Steps {
 		step, err := doc.Steps[i].step(i)
 		if err != nil {
 			return Template{}, err
 		}
 		tpl.Steps = append(tpl.Steps, step)
-	}
-	if doc.Year != nil {
-		if tpl.Year = *doc.Year; tpl.Year < FirstYear {
-			return Template{}, unfit("year must be %d or later", FirstYear)
-		}
-	}
-	if doc.Month != nil {
-		if tpl.Month = *doc.Month; !validMonth(tpl.Month) {
-			return Template{}, unfit("month must be 1 to 12")
-		}
 	}
 	if err := tpl.check(); err != nil {
 		return Template{}, err
@@ -106,9 +89,13 @@ func ParseTemplate(data []byte) (Template, error) {
 // check says what is wrong with a template whose members have the right types.
 func (t *Template) check() error {
 	switch {
+	case t.Year != nil && *t.Year < FirstYear:
+		return unfit("year must be %d or later", FirstYear)
+	case t.Month != nil && !validMonth(*t.Month):
+		return unfit("month must be 1 to 12")
 	case t.Name == "":
 		return unfit("name is missing")
-	case !plain(t.Name, MaxText):
+	case !wire.OneLine(t.Name, 1, MaxText):
 		return unfit("name must be 1 to %d characters on one line", MaxText)
 	case utf8.RuneCountInString(t.MFCloudURL) > MaxURL:
 		return unfit("mfcloud_url is longer than %d characters", MaxURL)
@@ -137,7 +124,7 @@ func (s *Step) check(i int) error {
 		return unfit("steps[%d].trigger_kind must be %s, %s or %s", i, ExternalEvent, AfterPrevious, Manual)
 	case s.Kind == ExternalEvent && i > 0:
 		return unfit("steps[%d].trigger_kind: only the first step can be %s", i, ExternalEvent)
-	case s.Title != "" && !plain(s.Title, MaxText):
+	case !wire.OneLine(s.Title, 0, MaxText):
 		return unfit("steps[%d].title must be at most %d characters on one line", i, MaxText)
 	}
 	return nil
@@ -145,7 +132,7 @@ func (s *Step) check(i int) error {
 
 // step reads timeout and retry as those of a Task in a graph are read.
 func (d *stepDoc) step(i int) (Step, error) {
-	s := Step{Action: d.Action, Kind: d.Kind, Title: d.Title}
+	s := d.Step
 	if d.Timeout == nil && d.Retry == nil {
 		return s, nil
 	}
@@ -194,13 +181,6 @@ const GraphPrefix = "template:"
 func graphID(template string) string { return GraphPrefix + template }
 
 func validMonth(month int64) bool { return month >= 1 && month <= 12 }
-
-// plain reports whether a text is 1..limit characters on one line.
-func plain(s string, limit int) bool {
-	return s != "" && utf8.RuneCountInString(s) <= limit && strings.IndexFunc(s, func(r rune) bool {
-		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
-	}) < 0
-}
 
 func unfit(format string, args ...any) *fault.Error {
 	return fault.New(fault.Invalid, wire.CodeInvalid, format, args...)

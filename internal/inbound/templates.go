@@ -44,13 +44,8 @@ func (t *Deliveries) PutTemplate(ctx context.Context, tenant, id string, tpl Tem
 		return Stored{}, false, fault.Wrap("inbound.template", err)
 	}
 	err = t.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		stored, created, err = t.putTemplate(
-			ctx,
-			tx,
-			tenant,
-			Stored{ID: id, Template: tpl, GraphVersion: row.Version},
-			string(body),
-		)
+		s := Stored{ID: id, Template: tpl, GraphVersion: row.Version}
+		stored, created, err = t.putTemplate(ctx, tx, tenant, s, string(body))
 		return err
 	})
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 
 // Link is a way to an artifact that needs no token, for a while.
 type Link struct {
-	Query     string // tenant, expires and signature
-	ExpiresAt wire.Stamp
-	Name      string
-	MediaType string
-	Size      int
+	URL       string     `json:"url"` // path and query
+	ExpiresAt wire.Stamp `json:"expires_at"`
+	Name      string     `json:"name"`
+	MediaType string     `json:"media_type"`
+	Size      int        `json:"size"`
 }
 
 // Artifact is a file that a check has left.
@@ -52,7 +52,7 @@ func (r *Rechecks) Link(ctx context.Context, tenant, id string) (Link, error) {
 		}
 		expires := (int64(now) + r.cfg.URLLife.Milliseconds()) / 1000
 		l.ExpiresAt = wire.Stamp(expires * 1000)
-		l.Query = url.Values{
+		l.URL = "/pdca/artifacts/" + id + "/content?" + url.Values{
 			"tenant": {tenant}, "expires": {strconv.FormatInt(expires, 10)},
 			"signature": {sign(secret, tenant, id, expires)},
 		}.Encode()

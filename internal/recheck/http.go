@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
@@ -90,7 +89,10 @@ func (a *api) cancelRecheck(ctx context.Context, c *gate.Call) (gate.Reply, erro
 
 func (a *api) recheckProgress(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, page := rest.ReadPage(c, "status")
-	filter := ItemFilter{Status: parsed(q, "status", parseStatuses), Offset: page.Offset(), Limit: page.Size}
+	filter := ItemFilter{Offset: page.Offset(), Limit: page.Size}
+	for _, word := range q.Words("status", ItemStatusNames[:]...) {
+		filter.Status = append(filter.Status, ItemStatus(slices.Index(ItemStatusNames[:], word)))
+	}
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
@@ -100,17 +102,4 @@ func (a *api) recheckProgress(ctx context.Context, c *gate.Call) (gate.Reply, er
 	}
 	p.Page, p.PageSize = page.Number, page.Size
 	return gate.Reply{Body: &p}, nil
-}
-
-// parseStatuses reads statuses of items that are separated by commas.
-func parseStatuses(list string) (statuses []ItemStatus, err error) {
-	for word := range strings.SplitSeq(list, ",") {
-		at := slices.Index(ItemStatusNames[:], word)
-		if at < 0 {
-			return nil, rest.Invalid("status", "status must be a list of %s, separated by commas",
-				strings.Join(ItemStatusNames[:], ", "))
-		}
-		statuses = append(statuses, ItemStatus(at))
-	}
-	return statuses, nil
 }

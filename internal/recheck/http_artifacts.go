@@ -3,35 +3,18 @@ package recheck
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 )
-
-// linkView is a way to an artifact.
-type linkView struct {
-	URL       string     `json:"url"`
-	ExpiresAt wire.Stamp `json:"expires_at"`
-	Name      string     `json:"name"`
-	MediaType string     `json:"media_type"`
-	Size      int        `json:"size"`
-}
 
 // artifactURL gives a URL that begins with the public URL; without one it has no host, since the host
 // that a request names cannot be trusted.
 func (a *api) artifactURL(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	id := c.Path("artifact_id")
-	link, err := a.rechecks.Link(ctx, c.Principal.Tenant, id)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: &linkView{
-		URL:       a.publicURL + "/pdca/artifacts/" + url.PathEscape(id) + "/content?" + link.Query,
-		ExpiresAt: link.ExpiresAt, Name: link.Name, MediaType: link.MediaType, Size: link.Size,
-	}}, nil
+	link, err := a.rechecks.Link(ctx, c.Principal.Tenant, c.Path("artifact_id"))
+	link.URL = a.publicURL + link.URL
+	return gate.Reply{Body: &link}, err
 }
 
 // artifact lets callers in by the signature of the URL. What a worker has left is never shown as a page

@@ -20,11 +20,10 @@ func (a *api) listStrategies(ctx context.Context, c *gate.Call) (gate.Reply, err
 	q, p := rest.ReadPage(c, "q", "tags_any", "health", "sort")
 	want := Query{
 		Text: parsed(q, "q", ParseText), TagsAny: parsed(q, "tags_any", ParseTags),
-		Health: parsed(
-			q,
-			"health",
-			ParseHealths,
-		), Sort: parsed(q, "sort", ParseSort), Offset: p.Offset(), Limit: p.Size,
+		Sort: parsed(q, "sort", ParseSort), Offset: p.Offset(), Limit: p.Size,
+	}
+	for _, word := range q.Words("health", "healthy", "degraded", "unknown") {
+		want.Health = append(want.Health, Health(word))
 	}
 	if q.Err != nil {
 		return gate.Reply{}, q.Err

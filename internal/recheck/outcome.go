@@ -47,13 +47,7 @@ type outcome struct {
 	health    Health         // "": as it was
 	metrics   jsontext.Value // nil: as they were
 	at        wire.Stamp     // when it ended
-	artifacts []artifact
-}
-
-// artifact is a file that a check has left.
-type artifact struct {
-	name, mediaType string
-	content         []byte
+	artifacts []Artifact
 }
 
 // outcomeOf is what the state of a node says of its item. output is what it put out.
@@ -141,7 +135,7 @@ func (o *outcome) shownSize() int {
 	const beside = len(`{"artifact_id":"01K9YQ3T5V7X9Z1B3D5F7H9J1E","name":"","media_type":"","size":262144},`)
 	n := len(o.result)
 	for i := range o.artifacts {
-		n += beside + len(o.artifacts[i].name) + len(o.artifacts[i].mediaType)
+		n += beside + len(o.artifacts[i].Name) + len(o.artifacts[i].MediaType)
 	}
 	return n
 }
@@ -167,7 +161,7 @@ func (o *outcome) readArtifacts(docs []artifactDoc) error {
 		d := &docs[i]
 		content, err := base64.StdEncoding.DecodeString(d.Content)
 		switch {
-		case !oneLine(d.Name, MaxArtifactName):
+		case !wire.OneLine(d.Name, 1, MaxArtifactName):
 			return unfit("artifacts[%d].name must be 1 to %d characters on one line", i, MaxArtifactName)
 		case !validMedia(d.MediaType):
 			return unfit("artifacts[%d].media_type must be a media type such as text/html", i)
@@ -176,7 +170,7 @@ func (o *outcome) readArtifacts(docs []artifactDoc) error {
 		case len(content) > MaxArtifact:
 			return unfit("artifacts[%d].content is larger than %d bytes", i, MaxArtifact)
 		}
-		o.artifacts = append(o.artifacts, artifact{d.Name, d.MediaType, content})
+		o.artifacts = append(o.artifacts, Artifact{d.Name, d.MediaType, content})
 	}
 	return nil
 }

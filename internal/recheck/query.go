@@ -66,25 +66,10 @@ func ParseText(text string) (string, error) {
 // ParseTags reads tags that are separated by commas.
 func ParseTags(list string) ([]string, error) {
 	tags := strings.Split(norm.NFC.String(list), ",")
-	if len(tags) > MaxTags || slices.ContainsFunc(tags, func(tag string) bool {
-		return !utf8.ValidString(tag) ||
-			!ValidTag(tag)
-	}) {
+	if len(tags) > MaxTags || slices.ContainsFunc(tags, func(tag string) bool { return !ValidTag(tag) }) {
 		return nil, unfit("tags_any must be 1 to %d tags, separated by commas", MaxTags)
 	}
 	return tags, nil
-}
-
-// ParseHealths reads healths that are separated by commas.
-func ParseHealths(list string) ([]Health, error) {
-	var healths []Health
-	for word := range strings.SplitSeq(list, ",") {
-		if !slices.Contains(Healths, Health(word)) {
-			return nil, unfit("health must be a list of healthy, degraded, unknown, separated by commas")
-		}
-		healths = append(healths, Health(word))
-	}
-	return healths, nil
 }
 
 // fold is a text as it is searched: upper and lower case are one.

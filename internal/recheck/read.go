@@ -14,20 +14,20 @@ import (
 
 // Progress is a request as readers see it, with a page of its items.
 type Progress struct {
-	RequestID string         `json:"request_id"`
-	Status    Status         `json:"status"`
-	DryRun    bool           `json:"dry_run"`
-	Window    jsontext.Value `json:"window"`
-	Reason    string         `json:"reason"`
-	TraceID   string         `json:"trace_id,omitzero"`
-	Total     int            `json:"total"`
-	Counts    Counts         `json:"counts"` // of all items
-	Items     []Item         `json:"items"`
-	Page      int            `json:"page"`
-	PageSize  int            `json:"page_size"`
-	Matching  int            `json:"matching"` // items that the filter wants, on all pages
-	CreatedAt wire.Stamp     `json:"created_at"`
-	UpdatedAt wire.Stamp     `json:"updated_at"`
+	RequestID string     `json:"request_id"`
+	Status    Status     `json:"status"`
+	DryRun    bool       `json:"dry_run"`
+	Window    window     `json:"window"`
+	Reason    string     `json:"reason"`
+	TraceID   string     `json:"trace_id,omitzero"`
+	Total     int        `json:"total"`
+	Counts    Counts     `json:"counts"` // of all items
+	Items     []Item     `json:"items"`
+	Page      int        `json:"page"`
+	PageSize  int        `json:"page_size"`
+	Matching  int        `json:"matching"` // items that the filter wants, on all pages
+	CreatedAt wire.Stamp `json:"created_at"`
+	UpdatedAt wire.Stamp `json:"updated_at"`
 }
 
 // Counts are how many items are in each status: an object with the names of all.
@@ -121,12 +121,8 @@ func (r *Rechecks) open(ctx context.Context, tenant, id string) (*board, error) 
 // it, and those behind it.
 func (b *board) read(ctx context.Context, tx *sqldb.Tx, f *ItemFilter) (Progress, error) {
 	q := &b.q
-	window, err := json.Marshal(&q.brief.Window)
-	if err != nil {
-		return Progress{}, err
-	}
 	p := Progress{
-		RequestID: q.id, Status: q.status, DryRun: q.dryRun, Window: window, Reason: q.brief.Reason,
+		RequestID: q.id, Status: q.status, DryRun: q.dryRun, Window: q.brief.Window, Reason: q.brief.Reason,
 		TraceID: q.brief.TraceID, Total: q.total,
 		CreatedAt: q.createdAt, UpdatedAt: max(q.updatedAt, b.touched),
 	}

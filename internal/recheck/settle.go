@@ -130,10 +130,8 @@ func (r *Rechecks) output(ctx context.Context, tenant string, id flow.ID, node *
 	}
 	events, _, err := r.cfg.Engine.Events(ctx, tenant, id, node.Output.Seq, 1)
 	if err != nil || len(events) == 0 {
-		return nil, errors.Join(
-			err,
-			fmt.Errorf("recheck: execution %v: event %d cannot be read", id, node.Output.Seq),
-		)
+		return nil, errors.Join(err,
+			fmt.Errorf("recheck: execution %v: event %d cannot be read", id, node.Output.Seq))
 	}
 	return flow.DataOf(events[0].Payload), nil
 }
@@ -232,12 +230,12 @@ func (s *settling) item(request string, n, i int, now wire.Stamp) (stmts []sqldb
 	o := &s.outcomes[i]
 	refs := make([]ArtifactRef, len(o.artifacts))
 	for k, a := range o.artifacts {
-		refs[k] = ArtifactRef{s.ids[i][k], a.name, a.mediaType, len(a.content)}
+		refs[k] = ArtifactRef{s.ids[i][k], a.Name, a.MediaType, len(a.Content)}
 		stmts = append(stmts, sqldb.Stmt{
 			Query: `INSERT INTO pdca_artifact (tenant_id, id, request_id, strategy, name, media_type, content,
 				created_at)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			Args: []any{s.tenant, refs[k].ID, request, s.strategies[i], a.name, a.mediaType, a.content, int64(now)},
+			Args: []any{s.tenant, refs[k].ID, request, s.strategies[i], a.Name, a.MediaType, a.Content, int64(now)},
 		})
 	}
 	stmts = append(stmts, sqldb.Stmt{

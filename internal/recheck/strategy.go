@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -74,7 +72,7 @@ func ParseDraft(body []byte) (d Draft, err error) {
 		return d, unfit("id must be 1 to %d of a-z 0-9 . _ -", wire.MaxName)
 	case d.Name == nil:
 		return d, unfit("name is missing")
-	case !oneLine(*d.Name, MaxName):
+	case !wire.OneLine(*d.Name, 1, MaxName):
 		return d, unfit("name must be 1 to %d characters on one line", MaxName)
 	case d.Health != nil && !slices.Contains(Healths, *d.Health):
 		return d, unfit("health must be healthy, degraded or unknown")
@@ -106,7 +104,7 @@ func checkTags(field string, tags []string) error {
 // ValidTag reports whether a text can be a tag: no filter, in which commas separate
 // tags, may take it for another.
 func ValidTag(tag string) bool {
-	return oneLine(tag, MaxTag) && !strings.Contains(tag, ",") && strings.TrimSpace(tag) == tag
+	return wire.OneLine(tag, 1, MaxTag) && !strings.Contains(tag, ",") && strings.TrimSpace(tag) == tag
 }
 
 // lastChecked reads last_checked_at: nil when it is not there, 0 for null.
@@ -160,13 +158,6 @@ func (d *Draft) over(id string, was *Strategy) Strategy {
 		}
 	}
 	return s
-}
-
-// oneLine reports whether a text is 1..limit characters on one line.
-func oneLine(s string, limit int) bool {
-	return s != "" && utf8.RuneCountInString(s) <= limit && strings.IndexFunc(s, func(r rune) bool {
-		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
-	}) < 0
 }
 
 func unfit(format string, args ...any) *fault.Error {

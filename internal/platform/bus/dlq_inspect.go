@@ -19,11 +19,11 @@ type Inspection struct {
 }
 
 type WaitingEvent struct {
-	EventID   string
-	EventType string
-	Version   wire.Stamp
-	Index     int
-	At        wire.Stamp // since
+	EventID   string     `json:"eventId"`
+	EventType string     `json:"eventType"`
+	Version   wire.Stamp `json:"recordVersion,omitzero"`
+	Index     int        `json:"index"`
+	At        wire.Stamp `json:"waitingSince"`
 }
 
 const (

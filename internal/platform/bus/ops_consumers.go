@@ -22,17 +22,23 @@ type ConsumerState struct {
 // ReaderState is the progress of a consumer in a partition. Keys and dead letters are the tenant's, the rest is of
 // the system.
 type ReaderState struct {
-	Part                              int
-	Holder                            string     // process that reads; "": none
-	LeaseUntil                        wire.Stamp // 0: as long as that process lives
-	Seq                               int64
-	RelayedAt                         wire.Stamp // when the event at Seq was published
-	Pending                           int64      // events of the stream that follow, about
-	SeenAt                            wire.Stamp // when Pending was committed
-	Applied, Duplicate, Stale, Failed int64      // events so far
-	Retrying, Blocked                 int        // blocked keys: to retry, to decide
-	WaitingSince                      wire.Stamp // of the longest blocked key
-	Dead                              int        // open dead letters
+	Part         int             `json:"partition"`
+	Holder       string          `json:"holder,omitempty"`    // process that reads; "": none
+	LeaseUntil   wire.Stamp      `json:"leaseUntil,omitzero"` // 0: as long as that process lives
+	Seq          int64           `json:"seq"`
+	RelayedAt    wire.Stamp      `json:"publishedAt,omitzero"` // when the event at Seq was published
+	Pending      int64           `json:"pending"`              // events of the stream that follow, about
+	SeenAt       wire.Stamp      `json:"seenAt,omitzero"`      // when Pending was committed
+	ReplayCounts `json:"counts"` // events so far
+	BlockedKeys  `json:"waitingKeys"`
+	WaitingSince wire.Stamp `json:"waitingSince,omitzero"` // of the longest blocked key
+	Dead         int        `json:"deadLetters"`           // open dead letters
+}
+
+// BlockedKeys counts blocked keys: those to retry, and those to decide.
+type BlockedKeys struct {
+	Retrying int `json:"retrying"`
+	Blocked  int `json:"blocked"`
 }
 
 // Consumers returns the progress of all consumers that are configured or have ever read.

@@ -57,14 +57,14 @@ type EventFilter struct {
 }
 
 type OutboxRow struct {
-	ID          int64 // position
-	EventID     string
-	EventType   string
-	Key         string
-	Part        int
-	OccurredAt  wire.Stamp
-	CreatedAt   wire.Stamp
-	PublishedAt wire.Stamp // 0: not yet
+	ID          int64      `json:"position"`
+	EventID     string     `json:"eventId"`
+	EventType   string     `json:"eventType"`
+	Key         string     `json:"partitionKey"`
+	Part        int        `json:"partition"`
+	OccurredAt  wire.Stamp `json:"occurredAt"`
+	CreatedAt   wire.Stamp `json:"createdAt"`
+	PublishedAt wire.Stamp `json:"publishedAt,omitzero"` // 0: not yet
 }
 
 // MaxLookBack is how many events of all tenants a list searches.

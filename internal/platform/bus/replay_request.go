@@ -28,7 +28,12 @@ type Replay struct {
 	EndedAt   wire.Stamp
 }
 
-type ReplayCounts struct{ Applied, Duplicate, Stale, Failed int64 }
+type ReplayCounts struct {
+	Applied   int64 `json:"applied"`
+	Duplicate int64 `json:"duplicate"`
+	Stale     int64 `json:"stale"`
+	Failed    int64 `json:"failed"`
+}
 
 // ReplayStatus is the state of a replay. The values are stored.
 type ReplayStatus uint8

@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"strings"
 	"sync"
@@ -28,13 +27,7 @@ const (
 var files embed.FS
 
 // Migration is the tables of shared quotas, for sqldb.Config.
-func Migration() sqldb.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return sqldb.Migration{Name: "gate", FS: sub}
-}
+func Migration() sqldb.Migration { return sqldb.Tables("gate", files) }
 
 // Quota is what the processes on one PostgreSQL have used of the limits of their clients. A process
 // draws some calls at a time from a client's row, so there is no statement per request. Time is the

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"slices"
 
 	"renga.dev/renga/internal/platform/gate"
@@ -57,6 +58,23 @@ func Show[R, T any](p Page, rows []R, total int, show func(*R) T) List[T] {
 		items[i] = show(&rows[i])
 	}
 	return List[T]{Items: items, Page: p.Number, Size: p.Size, Total: total}
+}
+
+// Same shows a row as it is.
+func Same[T any](row *T) *T { return row }
+
+// Paged answers a list that has no parameters but its page, with what read reads of a service.
+func Paged[S, R, T any](
+	of S, read func(of S, ctx context.Context, tenant string, offset, limit int) ([]R, int, error), show func(*R) T,
+) Handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		q, p := ReadPage(c)
+		if q.Err != nil {
+			return gate.Reply{}, q.Err
+		}
+		rows, total, err := read(of, ctx, c.Principal.Tenant, p.Offset(), p.Size)
+		return gate.Reply{Body: Show(p, rows, total, show)}, err
+	}
 }
 
 // Cut is the rows of a page, of a list that is all in memory.

@@ -113,3 +113,21 @@ func (q *Query) Month(name string) string {
 	}
 	return s
 }
+
+// Words is a list of words out of some, separated by commas; nil when it is not given.
+func (q *Query) Words(name string, some ...string) (list []string) {
+	s, given := q.Text(name)
+	if !given {
+		return nil
+	}
+	for word := range strings.SplitSeq(s, ",") {
+		if !slices.Contains(some, word) {
+			q.Fail(name, "%s must be a list of %s, separated by commas", name, strings.Join(some, ", "))
+			return nil
+		}
+		if !slices.Contains(list, word) {
+			list = append(list, word)
+		}
+	}
+	return list
+}

@@ -1,6 +1,12 @@
 package wire
 
-import "renga.dev/renga/internal/workflow/flow"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"renga.dev/renga/internal/workflow/flow"
+)
 
 // The longest names and idempotency keys, in bytes.
 const (
@@ -26,4 +32,12 @@ func Printable(s string, limit int) bool {
 		}
 	}
 	return true
+}
+
+// OneLine reports whether a text has low..high characters and none that breaks a line or controls a terminal.
+func OneLine(s string, low, high int) bool {
+	n := utf8.RuneCountInString(s)
+	return n >= low && n <= high && utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
+	}) < 0
 }

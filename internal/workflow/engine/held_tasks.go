@@ -14,9 +14,9 @@ const MaxHeld = 100_000
 
 // TaskRef names one attempt of one node.
 type TaskRef struct {
-	Execution flow.ID
-	Node      string
-	Attempt   int
+	Execution flow.ID `json:"executionId"`
+	Node      string  `json:"nodeId"`
+	Attempt   int     `json:"attempt"`
 }
 
 // LostTask is a task that its attempt does not hold: the node is neither RUNNING

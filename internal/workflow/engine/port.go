@@ -174,12 +174,12 @@ type ReadyRow struct {
 
 // GraphRow is one version of a graph.
 type GraphRow struct {
-	Tenant    string
-	ID        string
-	Version   int
-	Digest    string
-	Body      []byte // canonical JSON
-	CreatedAt flow.Time
+	Tenant    string    `json:"-"`
+	ID        string    `json:"graphId"`
+	Version   int       `json:"version"`
+	Digest    string    `json:"digest"`
+	Body      []byte    `json:"-"` // canonical JSON
+	CreatedAt flow.Time `json:"createdAt"`
 }
 
 // Batch is everything that one commit writes.
