@@ -41,8 +41,8 @@ type call struct {
 // keyedOperation is an operation of the contract that takes an idempotency key.
 type keyedOperation struct{ method, path, header string }
 
-// takes reports whether a call is one of this operation.
-func (o *keyedOperation) takes(method, path string) bool {
+// matches reports whether a call is one of this operation.
+func (o *keyedOperation) matches(method, path string) bool {
 	if o.method != method {
 		return false
 	}
@@ -62,7 +62,7 @@ func (o *keyedOperation) takes(method, path string) bool {
 // keyHeader is what the key is called where the call goes.
 func (q *call) keyHeader() string {
 	for i := range keyed {
-		if keyed[i].takes(q.method, q.path) {
+		if keyed[i].matches(q.method, q.path) {
 			return keyed[i].header
 		}
 	}
@@ -104,9 +104,9 @@ func (c *transport) repeat(ctx context.Context, q *call, attempt func(server str
 		if err == nil {
 			return nil
 		}
-		told, answered := errors.AsType[*Error](err)
-		if answered && !told.repeatable() {
-			return told
+		refusal, answered := errors.AsType[*Error](err)
+		if answered && !refusal.repeatable() {
+			return refusal
 		}
 		if _, begun := errors.AsType[brokenOff](err); begun {
 			return err
@@ -115,10 +115,10 @@ func (c *transport) repeat(ctx context.Context, q *call, attempt func(server str
 			return ended(ctx, cmp.Or(before, err))
 		}
 		before = err
-		if !answered || passing(told.Status) {
+		if !answered || passing(refusal.Status) {
 			c.leave(at)
 		}
-		wait := pause(try, told, len(c.servers) > 1)
+		wait := pause(try, refusal, len(c.servers) > 1)
 		if patience >= 0 && time.Since(began)+wait > patience {
 			return fmt.Errorf("client: %s %s: given up after %d tries in %v: %w", q.method, q.path, try,
 				time.Since(began).Round(time.Millisecond), err)
@@ -150,14 +150,14 @@ func ended(ctx context.Context, last error) error {
 
 // pause is how long to wait after a try: longer each time, never the same for two
 // clients, and as long as the server asks for when there is no other to ask.
-func pause(try int, told *Error, others bool) time.Duration {
+func pause(try int, refusal *Error, others bool) time.Duration {
 	most := maxPause
 	if try < 8 {
 		most = min(maxPause, firstPause<<(try-1))
 	}
 	wait := most/2 + mathrand.N(most/2)
-	if told != nil && (told.Status == http.StatusTooManyRequests || !others) {
-		wait = max(wait, told.RetryAfter)
+	if refusal != nil && (refusal.Status == http.StatusTooManyRequests || !others) {
+		wait = max(wait, refusal.RetryAfter)
 	}
 	return wait
 }

@@ -40,7 +40,7 @@ type Config struct {
 	// RetryFor is how long a request is repeated before its last error is given
 	// back; default DefaultRetryFor, Forever until the context ends.
 	RetryFor time.Duration
-	// Log is told when a request has to be repeated; default: nobody.
+	// Log gets a warning when a request has to be repeated; default: none is logged.
 	Log *slog.Logger
 }
 
@@ -72,7 +72,7 @@ type Client struct {
 	Audit           Audit
 }
 
-// New makes a client. It does no I/O; what is wrong with the URL is told by every call.
+// New makes a client. It does no I/O; every call returns what is wrong with the URL.
 func New(cfg Config) *Client {
 	t := newTransport(cfg)
 	return &Client{

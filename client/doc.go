@@ -30,7 +30,7 @@
 // # Errors
 //
 // What the server refuses is an *Error: the code, the guard that refused, the
-// state that it saw, the event behind that. Ask for its kind with errors.Is:
+// state that it saw, the event that caused it. Ask for its kind with errors.Is:
 //
 //	if errors.Is(err, client.ErrCanceled) { … } // cancel has won
 //
@@ -43,13 +43,13 @@
 //
 // # Workers
 //
-// A Worker takes tasks of some queues and hands them to a function. It asks for as
+// A Worker claims tasks of some queues and hands them to a function. It asks for as
 // many tasks as it has room for at once, sends results that come together in one
-// request, goes on with the next Task of an execution without asking for it, gives
-// signs of life for what takes long, and cancels the function's context within a
+// request, goes on with the next Task of an execution without asking for it, sends
+// heartbeats for what takes long, and cancels the function's context within a
 // second when its Task is not the worker's any more. When its own context ends it
-// takes nothing new and lets what is under way finish.
+// claims nothing new and lets what is under way finish.
 //
 // This package imports nothing but the standard library, and keeps no state
-// beside its connections.
+// other than its connections.
 package client

@@ -210,10 +210,10 @@ func readError(status int, header http.Header, body []byte) *Error {
 	e := &Error{Message: http.StatusText(status)}
 	if json.Unmarshal(body, &sent) == nil && sent.Error != nil && sent.Error.Code != "" {
 		e = sent.Error
-	} else if told := readDetail(header, body); told != nil {
-		e = told
-	} else if told := readFlat(body); told != nil {
-		e = told
+	} else if detail := readDetail(header, body); detail != nil {
+		e = detail
+	} else if flat := readFlat(body); flat != nil {
+		e = flat
 	}
 	e.Status = status
 	e.CorrelationID = header.Get("X-Correlation-Id")

@@ -54,7 +54,7 @@ func (c Events) Outbox(ctx context.Context, q OutboxQuery) (*Outbox, error) {
 	}))
 }
 
-// BusinessEvent is an event of a record: who announced what, and in which order.
+// BusinessEvent is an event of a record: who published what, and in which order.
 type BusinessEvent struct {
 	Position      int64           `json:"-"` // opaque, for FollowQuery.After
 	EventID       string          `json:"eventId"`
@@ -68,7 +68,7 @@ type BusinessEvent struct {
 	Payload       json.RawMessage `json:"payload"`
 }
 
-// Producer is the service that announced an event.
+// Producer is the service that published an event.
 type Producer struct {
 	Service    string `json:"service"`
 	InstanceID string `json:"instanceId"`
@@ -85,7 +85,7 @@ type Sequence struct {
 type FollowQuery struct {
 	EventType string
 	Key       string    // partition key
-	From      time.Time // announced at or after; zero: from now on
+	From      time.Time // published at or after; zero: from now on
 	After     *int64    // only what follows this position; 0: all that there is
 }
 
@@ -101,15 +101,15 @@ func (c Events) Follow(ctx context.Context, q FollowQuery) iter.Seq2[BusinessEve
 		if q.After != nil {
 			s.last = strconv.FormatInt(*q.After, 10)
 		}
-		s.take = func(f *frame) error { return takeEvent(s, f, yield) }
+		s.handle = func(f *frame) error { return handleEvent(s, f, yield) }
 		if err := s.run(ctx); err != nil {
 			yield(BusinessEvent{}, err)
 		}
 	}
 }
 
-// takeEvent hands the event of a frame on. One without an event tells the place alone.
-func takeEvent(s *stream, f *frame, yield func(BusinessEvent, error) bool) error {
+// handleEvent hands the event of a frame on. One without an event has the position alone.
+func handleEvent(s *stream, f *frame, yield func(BusinessEvent, error) bool) error {
 	if f.name == "" {
 		if f.id != "" {
 			s.last = f.id

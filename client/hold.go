@@ -71,7 +71,7 @@ func (r *run) release(n int) {
 	signal(r.freed)
 }
 
-// signal wakes whoever looks at a channel of one.
+// signal wakes the reader of a channel with room for one signal.
 func signal(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
@@ -114,7 +114,7 @@ func (r *run) count() int {
 	return len(r.held)
 }
 
-// interrupt tells a handler that its Task is not the worker's any more.
+// interrupt cancels the handler of a Task that is not the worker's any more.
 func (r *run) interrupt(h *hold, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,7 +127,7 @@ func (r *run) interrupt(h *hold, why string) {
 // errStops is the cause of an interruption by the worker itself.
 var errStops = fmt.Errorf("%w: the worker stops", ErrInterrupted)
 
-// interruptAll tells all handlers to stop, though their tasks are the worker's.
+// interruptAll cancels all handlers, though their tasks are still the worker's.
 func (r *run) interruptAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,13 +137,13 @@ func (r *run) interruptAll() {
 	}
 }
 
-// goesOn reports whether the worker takes more tasks.
-func (r *run) goesOn() bool {
+// draining reports whether the worker claims no more tasks.
+func (r *run) draining() bool {
 	select {
 	case <-r.ended:
-		return false
-	default:
 		return true
+	default:
+		return false
 	}
 }
 
@@ -189,7 +189,7 @@ func (r *run) completion(h *hold, output any, err error, lost bool) Command {
 			t := h.task
 			return SucceedNode{
 				Key: newKey(), ExecutionID: t.ExecutionID, NodeID: t.NodeID, Attempt: t.Attempt, WorkerID: r.ID,
-				Output: raw, Next: r.goesOn(),
+				Output: raw, Next: !r.draining(),
 			}
 		}
 		err = broken
@@ -237,7 +237,7 @@ func (r *run) failure(t *Task, err error) FailNode {
 	}
 	return FailNode{
 		Key: newKey(), ExecutionID: t.ExecutionID, NodeID: t.NodeID, Attempt: t.Attempt, WorkerID: r.ID,
-		Error: failed, Next: r.goesOn(),
+		Error: failed, Next: !r.draining(),
 	}
 }
 
@@ -259,17 +259,18 @@ func (r *run) complete(cmd Command) *Task {
 		return nil
 	}
 	result := r.out.send(cmd)
-	told, answered := errors.AsType[*Error](result.Err)
+	refusal, answered := errors.AsType[*Error](result.Err)
 	p := cmd.parts()
 	switch _, succeeded := cmd.(SucceedNode); {
 	case result.Err == nil:
 		return result.Task
-	case answered && succeeded && errors.Is(told, ErrInvalid):
-		// An output that the server does not take: too large, nested too deep …
+	case answered && succeeded && errors.Is(refusal, ErrInvalid):
+		// An output that the server refuses: too large, nested too deep …
 		return r.complete(r.failure(&Task{ExecutionID: p.execution, NodeID: p.node, Attempt: cmd.(SucceedNode).Attempt},
-			&NodeError{Code: CodeResult, Message: told.Message}))
+			&NodeError{Code: CodeResult, Message: refusal.Message}))
 	case answered:
-		r.Log.Warn("result refused", "executionId", p.execution, "nodeId", p.node, "code", told.Code, "error", told)
+		r.Log.Warn("result refused", "executionId", p.execution, "nodeId", p.node,
+			"code", refusal.Code, "error", refusal)
 	default: // it was not sent, and its lease will end it
 		r.Log.Warn("result lost", "executionId", p.execution, "nodeId", p.node, "error", result.Err)
 	}

@@ -17,7 +17,7 @@ import (
 type outbox struct {
 	client *Client
 	log    *slog.Logger
-	kick   chan struct{}
+	wake   chan struct{}
 
 	mu     sync.Mutex
 	queue  []*message
@@ -66,7 +66,7 @@ func (o *outbox) put(m *message) bool {
 	}
 	o.queue = append(o.queue, m)
 	o.mu.Unlock()
-	signal(o.kick)
+	signal(o.wake)
 	return true
 }
 
@@ -79,9 +79,9 @@ func (o *outbox) run(ctx context.Context) {
 			return
 		}
 		runtime.Gosched() // those who finish at the same moment go together
-		batch := o.take(time.Now())
-		again, err := o.deliver(ctx, batch)
-		o.putBack(again)
+		batch := o.next(time.Now())
+		retry, err := o.deliver(ctx, batch)
+		o.putBack(retry)
 		if err == nil {
 			try, last = 1, nil
 			continue
@@ -92,8 +92,8 @@ func (o *outbox) run(ctx context.Context) {
 		}
 		last = err
 		o.log.Warn("results are sent again", "error", err)
-		told, _ := errors.AsType[*Error](err)
-		sleep(ctx, pause(try, told, true))
+		refusal, _ := errors.AsType[*Error](err)
+		sleep(ctx, pause(try, refusal, true))
 		try++
 	}
 }
@@ -108,7 +108,7 @@ func (o *outbox) wait(ctx context.Context) bool {
 		due = timer.C
 	}
 	select {
-	case <-o.kick:
+	case <-o.wake:
 	case <-due:
 	case <-ctx.Done():
 	}
@@ -128,19 +128,19 @@ func (o *outbox) first() (at time.Time) {
 }
 
 // putBack lets messages be the next to be sent.
-func (o *outbox) putBack(again []*message) {
-	if len(again) == 0 {
+func (o *outbox) putBack(retry []*message) {
+	if len(retry) == 0 {
 		return
 	}
 	o.mu.Lock()
-	o.queue = append(again, o.queue...)
+	o.queue = append(retry, o.queue...)
 	o.mu.Unlock()
-	signal(o.kick)
+	signal(o.wake)
 }
 
-// take gives the next batch: everything whose time has come, up to what one request
+// next removes the next batch from the queue: everything whose time has come, up to what one request
 // holds.
-func (o *outbox) take(now time.Time) []*message {
+func (o *outbox) next(now time.Time) []*message {
 	o.mu.Lock()
 	var batch, left []*message
 	more := false
@@ -157,7 +157,7 @@ func (o *outbox) take(now time.Time) []*message {
 	o.queue = left
 	o.mu.Unlock()
 	if more {
-		signal(o.kick)
+		signal(o.wake)
 	}
 	kept := batch[:0]
 	for _, m := range batch {
@@ -187,7 +187,7 @@ func (m *message) fill() bool {
 // deliver sends a batch once its turn has come, and gives back what must be sent
 // again: all of it with an error, else what could not be decided now, each when it
 // has waited by itself, so that one does not hold up the others.
-func (o *outbox) deliver(ctx context.Context, batch []*message) (again []*message, err error) {
+func (o *outbox) deliver(ctx context.Context, batch []*message) (retry []*message, err error) {
 	if len(batch) == 0 {
 		return nil, nil
 	}
@@ -196,22 +196,22 @@ func (o *outbox) deliver(ctx context.Context, batch []*message) (again []*messag
 		cmds[i], which[i] = m.cmd, i
 		m.sent = time.Now()
 	}
-	results, err := o.client.deliver(ctx, cmds, which, complainAfter)
+	results, err := o.client.deliver(ctx, cmds, which, warnAfter)
 	if err != nil {
 		return batch, err
 	}
 	for i, m := range batch[:len(results)] {
-		told, _ := errors.AsType[*Error](results[i].Err)
-		if !m.undecided(told) {
+		refusal, _ := errors.AsType[*Error](results[i].Err)
+		if !m.undecided(refusal) {
 			m.settle(results[i])
 			continue
 		}
-		o.log.Warn("a result is sent again", "code", told.Code, "error", told)
-		m.tries, m.last = m.tries+1, told
-		m.after = time.Now().Add(pause(m.tries, told, true))
-		again = append(again, m)
+		o.log.Warn("a result is sent again", "code", refusal.Code, "error", refusal)
+		m.tries, m.last = m.tries+1, refusal
+		m.after = time.Now().Add(pause(m.tries, refusal, true))
+		retry = append(retry, m)
 	}
-	return append(again, batch[len(results):]...), nil
+	return append(retry, batch[len(results):]...), nil
 }
 
 // maxBroken is how often a message is sent that the server fails at for no reason
@@ -219,8 +219,9 @@ func (o *outbox) deliver(ctx context.Context, batch []*message) (again []*messag
 const maxBroken = 15
 
 // undecided reports whether the same message may be answered otherwise later.
-func (m *message) undecided(told *Error) bool {
-	return told != nil && (told.repeatable() || told.Status == http.StatusInternalServerError && m.tries < maxBroken)
+func (m *message) undecided(refusal *Error) bool {
+	return refusal != nil &&
+		(refusal.repeatable() || refusal.Status == http.StatusInternalServerError && m.tries < maxBroken)
 }
 
 // settle hands the result to whoever waits for it.

@@ -68,24 +68,24 @@ func (c *Client) SendAll(ctx context.Context, cmds []Command) ([]Result, error) 
 		if err != nil {
 			return results, err
 		}
-		var again []int
-		var told *Error
+		var retry []int
+		var last *Error
 		for i, at := range left[:len(answers)] {
 			results[at] = answers[i]
 			if refusal, ok := errors.AsType[*Error](answers[i].Err); ok && refusal.repeatable() {
-				again, told = append(again, at), refusal
+				retry, last = append(retry, at), refusal
 			}
 		}
-		left = append(again, left[len(answers):]...)
-		if told == nil {
+		left = append(retry, left[len(answers):]...)
+		if last == nil {
 			continue
 		}
-		wait := pause(try, told, true)
+		wait := pause(try, last, true)
 		if patience := c.cfg.RetryFor; patience >= 0 && time.Since(began)+wait > patience {
-			return results, fmt.Errorf("client: POST /commands: given up after %d tries: %w", try, told)
+			return results, fmt.Errorf("client: POST /commands: given up after %d tries: %w", try, last)
 		}
 		if !sleep(ctx, wait) {
-			return results, ended(ctx, told)
+			return results, ended(ctx, last)
 		}
 	}
 	return results, nil

@@ -27,7 +27,7 @@ type StrategyFilter struct {
 	Text    string   // part of the id or the name, in whatever case
 	TagsAny []string // has one of them
 	Health  []Health // is one of them
-	Sort    string   // id, name, health or last_checked_at, with .asc or .desc behind it
+	Sort    string   // id, name, health or last_checked_at, followed by .asc or .desc
 }
 
 // List reads a page of strategies. It needs a token of the audience pdca.gui.

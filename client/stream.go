@@ -17,7 +17,7 @@ import (
 
 const (
 	// silence is how long a stream may be still before it is taken for dead: the
-	// server sends a sign of life every 15 s.
+	// server sends a heartbeat every 15 s.
 	silence  = 45 * time.Second
 	maxFrame = 16 << 20 // bytes of a line
 )
@@ -30,7 +30,7 @@ func (c Executions) Stream(ctx context.Context, id string, after uint64) iter.Se
 	return func(yield func(Event, error) bool) {
 		path := pathOf("/executions/{executionId}/stream", id)
 		s := &stream{client: c.transport, path: path, last: strconv.FormatUint(after, 10)}
-		s.take = func(f *frame) error { return takeLogged(s, f, &after, yield) }
+		s.handle = func(f *frame) error { return handleLogged(s, f, &after, yield) }
 		if err := s.run(ctx); err != nil {
 			yield(Event{}, err)
 		}
@@ -42,8 +42,8 @@ type stream struct {
 	client *transport
 	path   string
 	query  url.Values
-	last   string             // id of the last event that was taken; "": none, and it begins as the query says
-	take   func(*frame) error // hands an event on and sets last
+	last   string             // id of the last event that was handled; "": none, and it begins as the query says
+	handle func(*frame) error // hands an event on and sets last
 }
 
 // errStreamDone ends a stream: there is no more, or the reader has enough.
@@ -63,9 +63,9 @@ func (s *stream) run(ctx context.Context) error {
 		if errors.Is(err, errStreamDone) {
 			return nil
 		}
-		told, answered := errors.AsType[*Error](err)
-		if answered && !told.repeatable() {
-			return told
+		refusal, answered := errors.AsType[*Error](err)
+		if answered && !refusal.repeatable() {
+			return refusal
 		}
 		if ctx.Err() != nil {
 			return ended(ctx, err)
@@ -74,7 +74,7 @@ func (s *stream) run(ctx context.Context) error {
 			try, failing = 1, time.Now()
 		}
 		s.client.leave(at)
-		wait := pause(try, told, len(s.client.servers) > 1)
+		wait := pause(try, refusal, len(s.client.servers) > 1)
 		if patience := s.client.cfg.RetryFor; patience >= 0 && time.Since(failing)+wait > patience {
 			return fmt.Errorf("client: GET %s: given up: %w", s.path, err)
 		}
@@ -113,10 +113,10 @@ func (s *stream) connect(ctx context.Context, server string) error {
 	lines.Buffer(nil, maxFrame)
 	var f frame
 	for dead.Reset(silence); lines.Scan(); dead.Reset(silence) {
-		if !f.take(lines.Bytes()) {
+		if !f.parse(lines.Bytes()) {
 			continue
 		}
-		if err := s.take(&f); err != nil {
+		if err := s.handle(&f); err != nil {
 			return err
 		}
 		f = frame{}
@@ -132,11 +132,11 @@ func (s *stream) unreadable(err error) error {
 	return fmt.Errorf("client: a frame of %s: %w", s.path, err)
 }
 
-// takeLogged hands an event of an execution's log on.
-func takeLogged(s *stream, f *frame, last *uint64, yield func(Event, error) bool) error {
+// handleLogged hands an event of an execution's log on.
+func handleLogged(s *stream, f *frame, last *uint64, yield func(Event, error) bool) error {
 	switch f.name {
 	case "":
-		return nil // a sign of life
+		return nil // a heartbeat
 	case "end":
 		return errStreamDone
 	}
@@ -161,8 +161,8 @@ type frame struct {
 	data     []byte
 }
 
-// take reads a line and reports whether it ends the frame.
-func (f *frame) take(line []byte) bool {
+// parse reads a line and reports whether it ends the frame.
+func (f *frame) parse(line []byte) bool {
 	if len(line) == 0 {
 		return true
 	}

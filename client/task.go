@@ -59,7 +59,7 @@ type Claim struct {
 	Lease    time.Duration // 1 s to 1 h; default 60 s
 }
 
-// Claim takes ready tasks; each is started for the worker and stays with it for
+// Claim claims ready tasks; each is started for the worker and stays with it for
 // the lease. A Worker does this, and what follows, by itself.
 func (c Tasks) Claim(ctx context.Context, claim Claim) ([]Task, error) {
 	return c.claim(ctx, claim, 0)

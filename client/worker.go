@@ -20,14 +20,14 @@ const (
 	minLease            = time.Second
 	maxLease            = time.Hour
 
-	maxClaim = 100 // tasks that one claim may take
+	maxClaim = 100 // tasks of one claim
 	// that a claim waits for the first; a drain lets it end by itself, so that no task is lost
-	claimWait     = 2 * time.Second
-	lastWords     = 5 * time.Second  // for what must still be sent when the time for draining is over
-	complainAfter = 10 * time.Second // without an answer, before that is logged
+	claimWait    = 2 * time.Second
+	flushTimeout = 5 * time.Second  // for what must still be sent when the time for draining is over
+	warnAfter    = 10 * time.Second // without an answer, before that is logged
 )
 
-// Worker takes tasks from queues and hands them to a function, until its context
+// Worker claims tasks from queues and hands them to a function, until its context
 // ends. Set Client and Handle; all else has a default.
 //
 // The function's result is the output of the Task, its error fails the attempt; a
@@ -45,20 +45,20 @@ type Worker struct {
 	Client *Client
 	// Handle does the work of one Task.
 	Handle func(ctx context.Context, t *Task) (output any, err error)
-	// Queues are where tasks are taken from; default the queue "default".
+	// Queues are where tasks are claimed from; default the queue "default".
 	Queues []string
 	// Concurrency is how many tasks are worked on at a time, 1..MaxConcurrency;
 	// default DefaultConcurrency.
 	Concurrency int
 	// ID names the worker in the log; default made of host, process and chance.
 	ID string
-	// Lease is how long a Task stays with a worker that gives no sign of life, in whole
+	// Lease is how long a Task stays with a worker that sends no heartbeat, in whole
 	// seconds from 1 s to 1 h; default DefaultLease. It is renewed three times in it.
 	Lease time.Duration
 	// DrainTimeout is how long tasks under way may take when the context of Run has
 	// ended, before they are interrupted; default DefaultDrainTimeout.
 	DrainTimeout time.Duration
-	// Log is told what nobody else is; default slog.Default().
+	// Log gets the warnings that no error reports; default slog.Default().
 	Log *slog.Logger
 }
 
@@ -73,7 +73,7 @@ const (
 	CodeInterrupted = "ERR_INTERRUPTED" // the worker had to stop before the handler was done
 )
 
-// Run works until ctx ends, then takes no more tasks and lets those under way
+// Run works until ctx ends, then claims no more tasks and lets those under way
 // finish. It returns when their results are sent and its goroutines are gone. The
 // error says that the server does not let the worker work, that results could not
 // be sent, or that handlers did not stop.
@@ -86,15 +86,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	background, stop := context.WithCancel(r.values)
 	defer stop()
-	sending, hush := context.WithCancel(background)
-	defer hush()
+	sending, stopSending := context.WithCancel(background)
+	defer stopSending()
 	var loops sync.WaitGroup
 	loops.Go(func() { r.out.run(sending) })
-	loops.Go(func() { r.beat(background) })
+	loops.Go(func() { r.heartbeat(background) })
 	loops.Go(func() { r.watch(background) })
 	over := make(chan struct{})
-	loops.Go(func() { r.drain(ctx, background, hush, over) })
-	refused := r.take(ctx)
+	loops.Go(func() { r.drain(ctx, background, stopSending, over) })
+	refused := r.poll(ctx)
 	end()
 	idle, left := make(chan struct{}), 0
 	go func() { r.handlers.Wait(); close(idle) }()
@@ -147,17 +147,16 @@ func newRun(ctx context.Context, w *Worker) (*run, error) {
 	}
 	r.Log = r.Log.With("workerId", r.ID)
 	r.free = r.Concurrency
-	r.out.client, r.out.log, r.out.kick = w.Client, r.Log, make(chan struct{}, 1)
+	r.out.client, r.out.log, r.out.wake = w.Client, r.Log, make(chan struct{}, 1)
 	return r, nil
 }
 
-// take claims tasks for all free slots, again and again, until ctx ends or the
-// server says no.
-func (r *run) take(ctx context.Context) error {
+// poll claims tasks for all free slots until ctx ends or the server refuses.
+func (r *run) poll(ctx context.Context) error {
 	claiming, cancel := context.WithCancel(r.values)
 	defer cancel()
 	// A claim under way may have tasks already: it is not cut off, unless the server is gone.
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(flushTimeout, cancel) })()
 	for {
 		n := r.reserve(ctx)
 		if n == 0 {
@@ -180,9 +179,9 @@ func (r *run) take(ctx context.Context) error {
 func (r *run) claim(ctx context.Context, n int) ([]Task, error) {
 	claim := Claim{Key: newKey(), WorkerID: r.ID, Queues: r.Queues, Max: n, Wait: claimWait, Lease: r.Lease}
 	for {
-		tasks, err := r.Client.Tasks.claim(ctx, claim, complainAfter)
-		told, answered := errors.AsType[*Error](err)
-		if err == nil || ctx.Err() != nil || answered && told.Status < 500 && !told.repeatable() {
+		tasks, err := r.Client.Tasks.claim(ctx, claim, warnAfter)
+		refusal, answered := errors.AsType[*Error](err)
+		if err == nil || ctx.Err() != nil || answered && refusal.Status < 500 && !refusal.repeatable() {
 			return tasks, err
 		}
 		r.Log.Warn("tasks cannot be claimed", "error", err)
@@ -193,12 +192,12 @@ func (r *run) claim(ctx context.Context, n int) ([]Task, error) {
 // drain holds the worker to its time when ctx has ended: handlers that take too
 // long are interrupted, then what cannot be sent is given up, then over is closed.
 // It ends with background.
-func (r *run) drain(ctx, background context.Context, hush func(), over chan<- struct{}) {
+func (r *run) drain(ctx, background context.Context, stopSending func(), over chan<- struct{}) {
 	<-ctx.Done()
 	for _, step := range []struct {
 		wait time.Duration
 		then func()
-	}{{r.DrainTimeout, r.interruptAll}, {lastWords, hush}, {time.Second, func() { close(over) }}} {
+	}{{r.DrainTimeout, r.interruptAll}, {flushTimeout, stopSending}, {time.Second, func() { close(over) }}} {
 		if !sleep(background, step.wait) {
 			return
 		}

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// beats is how often a lease is renewed in its time.
-const beats = 3
+// heartbeats is how often a lease is renewed in its time.
+const heartbeats = 3
 
-// beat renews the leases of what is held, many in one request, and interrupts what
+// heartbeat renews the leases of what is held, many in one request, and interrupts what
 // could not be renewed in time, until ctx ends.
-func (r *run) beat(ctx context.Context) {
-	tick := time.NewTicker(r.Lease / (4 * beats))
+func (r *run) heartbeat(ctx context.Context) {
+	tick := time.NewTicker(r.Lease / (4 * heartbeats))
 	defer tick.Stop()
 	for {
 		select {
@@ -39,16 +39,16 @@ func (r *run) due(now time.Time) (due, over []*hold) {
 		case h.waiting || h.lost:
 		case age >= r.Lease:
 			over = append(over, h)
-		case age >= r.Lease/beats:
+		case age >= r.Lease/heartbeats:
 			due = append(due, h)
 		}
 	}
 	return due, over
 }
 
-// renew sends a sign of life for each hold. What fails is tried again with the next tick.
+// renew sends a heartbeat for each hold. What fails is tried again with the next tick.
 func (r *run) renew(ctx context.Context, due []*hold) {
-	ctx, cancel := context.WithTimeout(ctx, max(r.Lease/beats, minLease))
+	ctx, cancel := context.WithTimeout(ctx, max(r.Lease/heartbeats, minLease))
 	defer cancel()
 	var cmds []encoded
 	var which []int
@@ -79,9 +79,9 @@ func (r *run) renew(ctx context.Context, due []*hold) {
 	}
 }
 
-// renewed notes what the server said to a sign of life.
+// renewed notes what the server answered to a heartbeat.
 func (r *run) renewed(h *hold, sent time.Time, err error) {
-	told, answered := errors.AsType[*Error](err)
+	refusal, answered := errors.AsType[*Error](err)
 	switch {
 	case err == nil:
 		r.mu.Lock()
@@ -89,13 +89,13 @@ func (r *run) renewed(h *hold, sent time.Time, err error) {
 			h.renewed = sent
 		}
 		r.mu.Unlock()
-	case answered && errors.Is(told, ErrRefused):
-		if told.State.NodeStatus != NodeWaiting { // a Task that waits has no lease to renew
-			r.interrupt(h, told.Message)
+	case answered && errors.Is(refusal, ErrRefused):
+		if refusal.State.NodeStatus != NodeWaiting { // a Task that waits has no lease to renew
+			r.interrupt(h, refusal.Message)
 		}
-	case answered && errors.Is(told, ErrNotFound):
-		r.interrupt(h, told.Message)
-	case answered && !told.repeatable():
+	case answered && errors.Is(refusal, ErrNotFound):
+		r.interrupt(h, refusal.Message)
+	case answered && !refusal.repeatable():
 		r.Log.Warn("progress refused", "executionId", h.task.ExecutionID, "nodeId", h.task.NodeID, "error", err)
 	}
 }
