@@ -25,10 +25,10 @@ type approvalComment struct {
 func printApproval(p *printer, one *client.Approval) {
 	pairs := []any{
 		"ID", one.ID, "Record", one.Object + " " + one.RecordID, "Process", one.ProcessName, "Status", one.Status,
-		"Submitted", instant(one.SubmittedAt) + " by " + one.SubmittedBy + commentText(one.Comment),
+		"Submitted", instant(one.SubmittedAt) + " by " + one.SubmittedBy + with(": ", one.Comment),
 	}
 	if d := one.Decision; d != nil {
-		pairs = append(pairs, "Decided", instant(d.DecidedAt)+" by "+d.DecidedBy+commentText(d.Comment))
+		pairs = append(pairs, "Decided", instant(d.DecidedAt)+" by "+d.DecidedBy+with(": ", d.Comment))
 	}
 	if o := one.Outcome; o != nil {
 		pairs = append(pairs, "Outcome", outcomeText(o))
@@ -48,7 +48,7 @@ func outcomeText(o *client.ApprovalOutcome) string {
 	for _, name := range slices.Sorted(maps.Keys(o.Fields)) {
 		fields = append(fields, name+" = "+shortly(o.Fields[name]))
 	}
-	return strings.Join(fields, ", ") + " (" + strings.ToLower(o.Status) + commentText(o.Message) + ")"
+	return strings.Join(fields, ", ") + " (" + strings.ToLower(o.Status) + with(": ", o.Message) + ")"
 }
 
 // stageRows are the lines of a stage: what was decided, and whom it waits for.
@@ -57,7 +57,7 @@ func stageRows(i int, s *client.ApprovalStage) (rows [][]any) {
 		rows = append(rows, []any{i, s.Name, s.Status, user, what})
 	}
 	for _, d := range s.Decisions {
-		what := d.Decision + " at " + instant(d.DecidedAt) + commentText(d.Comment)
+		what := d.Decision + " at " + instant(d.DecidedAt) + with(": ", d.Comment)
 		if d.ApproverID != d.UserID {
 			what += ", in the place of " + d.ApproverID
 		}
@@ -85,13 +85,6 @@ func stageRows(i int, s *client.ApprovalStage) (rows [][]any) {
 		row("", "")
 	}
 	return rows
-}
-
-func commentText(comment string) string {
-	if comment == "" {
-		return ""
-	}
-	return ": " + comment
 }
 
 type approvalSubmitCmd struct {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -34,8 +32,12 @@ func printExecution(p *printer, e *client.Execution) {
 	if e.Error != nil {
 		failed = failure(e.Error)
 	}
-	if e.Cancel != nil {
-		cancel = canceled(e.Cancel)
+	if c := e.Cancel; c != nil {
+		cancel = fmt.Sprintf("won at event %d", c.Seq)
+		if c.RequestedBy != nil {
+			cancel += ", asked for by " + actor(*c.RequestedBy)
+		}
+		cancel += with(": ", c.Reason)
 	}
 	p.pairs(
 		"execution", e.ExecutionID, "graph", fmt.Sprintf("%s version %d", e.GraphID, e.GraphVersion),
@@ -43,24 +45,10 @@ func printExecution(p *printer, e *client.Execution) {
 		"ended", e.EndedAt, "archived", e.ArchivedAt, "events", e.Seq, "input", data(e.Input, nil),
 		"result", data(e.Result, e.ResultRef), "error", failed, "failed node", e.FailedNodeID, "cancel", cancel,
 	)
-	var rows [][]any
-	for i := range e.Nodes {
-		n := &e.Nodes[i]
-		rows = append(rows, []any{n.NodeID, n.Type, status(n.Status), attempt(n.Attempt), n.WorkerID, aboutNode(n)})
-	}
-	p.section("NODE, TYPE, STATUS, ATTEMPT, WORKER, WHAT", rows)
+	columns("NODE, TYPE, STATUS, ATTEMPT, WORKER, WHAT", func(n *client.Node) []any {
+		return []any{n.NodeID, n.Type, status(n.Status), number(n.Attempt), n.WorkerID, aboutNode(n)}
+	}).section(p, e.Nodes)
 	printLate(p, e.LateResults)
-}
-
-func canceled(c *client.Cancel) string {
-	text := fmt.Sprintf("won at event %d", c.Seq)
-	if c.RequestedBy != nil {
-		text += ", asked for by " + actor(*c.RequestedBy)
-	}
-	if c.Reason != "" {
-		text += ": " + c.Reason
-	}
-	return text
 }
 
 // aboutNode is what is worth knowing of a node in its status.
@@ -73,23 +61,18 @@ func aboutNode(n *client.Node) string {
 	case n.Status == client.NodeWaiting && n.WaitKey != "":
 		add("waits for key %s", n.WaitKey)
 	}
-	if n.Status == client.NodeRunning && n.Progress != nil {
-		add("%v%%", *n.Progress)
-	}
-	if n.Status == client.NodeRunning && n.Message != "" {
+	if n.Status == client.NodeRunning {
+		if n.Progress != nil {
+			add("%v%%", *n.Progress)
+		}
 		add("%s", n.Message)
 	}
-	if prompt := data(n.Prompt, n.PromptRef); prompt != "" && n.Status == client.NodeWaiting {
-		add("asks %s", prompt)
+	if n.Status == client.NodeWaiting {
+		add("%s", with("asks ", data(n.Prompt, n.PromptRef)))
 	}
-	for _, until := range []struct {
-		what string
-		at   time.Time
-	}{{"lease until", n.LeaseUntil}, {"times out at", n.TimeoutAt}, {"waits until", n.WaitUntil}} {
-		if !until.at.IsZero() {
-			add("%s %s", until.what, instant(until.at))
-		}
-	}
+	add("%s", with("lease until ", instant(n.LeaseUntil)))
+	add("%s", with("times out at ", instant(n.TimeoutAt)))
+	add("%s", with("waits until ", instant(n.WaitUntil)))
 	if n.Gate != nil && !n.Gate.Passed {
 		g := n.Gate
 		add("%d of %d branches completed, %d failed, %d canceled", len(g.CompletedBranches), len(g.ExpectedBranches),
@@ -98,31 +81,11 @@ func aboutNode(n *client.Node) string {
 	if n.Error != nil {
 		add("%s", failure(n.Error))
 	}
-	if n.Reason != "" {
-		add("%s", n.Reason)
-	}
-	if output := data(n.Output, n.OutputRef); output != "" {
-		add("%s", output)
-	}
-	return strings.Join(parts, ", ")
-}
-
-func attempt(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
+	return listed(append(parts, n.Reason, data(n.Output, n.OutputRef))...)
 }
 
 func failure(f *client.Failure) string {
-	text := f.Code
-	if f.Message != "" {
-		text = strings.TrimPrefix(text+": "+f.Message, ": ")
-	}
-	if len(f.Detail) > 0 {
-		text += " " + string(f.Detail)
-	}
-	return text
+	return joined(": ", f.Code, f.Message) + with(" ", string(f.Detail))
 }
 
 // data shows data, or where it stands when it is large.
@@ -134,10 +97,7 @@ func data(inline json.RawMessage, ref *client.DataRef) string {
 }
 
 func actor(by client.Actor) string {
-	if by.ID == "" {
-		return by.Kind
-	}
-	return by.Kind + " " + clean(by.ID)
+	return by.Kind + with(" ", clean(by.ID))
 }
 
 func printLate(p *printer, late []client.LateResult) {
@@ -153,7 +113,7 @@ func printLate(p *printer, late []client.LateResult) {
 		if l.Size > 0 {
 			what = fmt.Sprintf("%d bytes, too many to keep", l.Size)
 		}
-		rows = append(rows, []any{l.ReceivedAt, l.Command, l.NodeID, attempt(l.Attempt), l.WorkerID, l.Guard, what})
+		rows = append(rows, []any{l.ReceivedAt, l.Command, l.NodeID, number(l.Attempt), l.WorkerID, l.Guard, what})
 	}
 	p.line("\n%s", coloured{bold, "Results that did not count, kept as evidence:"})
 	p.grid("RECEIVED, COMMAND, NODE, ATTEMPT, WORKER, REFUSED BY, WHAT", rows)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"renga.dev/renga/client"
 )
@@ -112,35 +111,20 @@ func printGraph(p *printer, g *client.Graph) {
 	for i := range g.Nodes {
 		specs[g.Nodes[i].NodeID] = &g.Nodes[i]
 	}
-	var rows [][]any
-	for _, o := range outline(g) {
-		rows = append(rows, []any{o.name(), o.kind, settings(specs[o.id]), o.ways})
-	}
-	p.section("NODE, TYPE, SETTINGS, LEADS TO", rows)
+	columns("NODE, TYPE, SETTINGS, LEADS TO", func(o *outlined) []any {
+		return []any{o.name(), o.kind, settings(specs[o.id]), o.ways}
+	}).section(p, outline(g))
 }
 
 // settings are what the author of a graph chose for a node.
 func settings(n *client.NodeSpec) string {
-	var parts []string
-	if n.Queue != "" {
-		parts = append(parts, "queue "+n.Queue)
-	}
+	retry := ""
 	if r := n.Retry; r != nil && r.MaxAttempts > 1 {
-		parts = append(parts, fmt.Sprintf("%d attempts from %s, ×%v up to %s",
-			r.MaxAttempts, r.InitialInterval, r.Backoff, r.MaxInterval))
+		retry = fmt.Sprintf("%d attempts from %s, ×%v up to %s", r.MaxAttempts, r.InitialInterval, r.Backoff,
+			r.MaxInterval)
 	}
-	if n.Timeout != "" {
-		parts = append(parts, "timeout "+n.Timeout)
-	}
-	if n.WaitKey != "" {
-		parts = append(parts, "key "+n.WaitKey)
-	}
-	for _, text := range []string{string(n.Policy), n.Expression} {
-		if text != "" {
-			parts = append(parts, text)
-		}
-	}
-	return strings.Join(parts, ", ")
+	return listed(with("queue ", n.Queue), retry, with("timeout ", n.Timeout), with("key ", n.WaitKey),
+		string(n.Policy), n.Expression)
 }
 
 type graphListCmd struct{ paging }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -75,36 +76,30 @@ func (l *live) run() {
 	for {
 		select {
 		case <-soon.C:
-			if l.changed() {
-				l.draw()
-			}
+			l.draw(false)
 		case <-late.C:
-			l.draw()
+			l.draw(true)
 		case <-l.stop:
 			return
 		}
 	}
 }
 
-func (l *live) changed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.dirty
-}
-
 // close draws the last picture and leaves it there.
 func (l *live) close() {
 	close(l.stop)
 	<-l.done
-	l.draw()
+	l.draw(true)
 }
 
-// draw puts the picture in the place of the one before.
-func (l *live) draw() {
+// draw puts the picture in the place of the one before, also when nothing has happened since.
+func (l *live) draw(always bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.app
-	size := a.size()
+	if !l.dirty && !always {
+		return
+	}
+	size := l.app.screen.measured(l.app.Out)
 	picture := l.picture(size)
 	var out strings.Builder
 	if l.lines > 0 {
@@ -117,7 +112,7 @@ func (l *live) draw() {
 		out.WriteString("\r\x1b[K" + line + "\n")
 	}
 	out.WriteString("\x1b[J")
-	fmt.Fprint(a.Out, out.String())
+	fmt.Fprint(l.app.Out, out.String())
 	l.lines, l.dirty = len(picture), false
 }
 
@@ -166,8 +161,8 @@ func (l *live) ending(size screen) []string {
 	case s.Status == flow.Failed:
 		return []string{size.paint(red, clean(fmt.Sprintf("node %s failed: %s", s.FailedNode, describeError(s.Error))))}
 	case s.Status == flow.Canceled:
-		return []string{size.paint(yellow, clean(strings.TrimSuffix(fmt.Sprintf("cancel won at event %d: %s",
-			s.CancelSeq, s.CancelReason), ": ")))}
+		won := fmt.Sprintf("cancel won at event %d", s.CancelSeq) + with(": ", s.CancelReason)
+		return []string{size.paint(yellow, clean(won))}
 	}
 	return nil
 }
@@ -189,13 +184,7 @@ func (l *live) fitting(size screen) []outlined {
 			}
 		}
 	}
-	var out []outlined
-	for _, o := range l.graph {
-		if keep[o.id] {
-			out = append(out, o)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(l.graph), func(o outlined) bool { return !keep[o.id] })
 }
 
 // ranks say which nodes are shown first when not all can be.
@@ -228,23 +217,17 @@ func nowOf(n *flow.Node, now flow.Time) string {
 	}
 	switch n.Status {
 	case flow.NodeIsRunning:
-		if n.Worker != "" {
-			add("%s", n.Worker)
-		}
+		add("%s", n.Worker)
 		add("for %s", span(max(0, now.Sub(n.Cause.At)).Truncate(time.Second)))
 		if n.Progress != nil {
 			add("%v%%", *n.Progress)
 		}
-		if n.Message != "" {
-			add("%s", n.Message)
-		}
+		add("%s", n.Message)
 		if n.TimeoutAt != 0 {
 			add("times out in %s", left(n.TimeoutAt))
 		}
 	case flow.NodeIsWaiting:
-		if n.WaitKey != "" {
-			add("key %s", n.WaitKey)
-		}
+		add("%s", with("key ", n.WaitKey))
 		if n.WaitUntil != 0 {
 			add("%s left", left(n.WaitUntil))
 		}
@@ -255,5 +238,5 @@ func nowOf(n *flow.Node, now flow.Time) string {
 	if n.Error != nil && n.Status != flow.NodeIsSucceeded {
 		add("%s", describeError(n.Error))
 	}
-	return strings.Join(parts, ", ")
+	return listed(parts...)
 }

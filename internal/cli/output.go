@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -138,6 +139,8 @@ func (t table[T]) rows(items []T) (rows [][]any) {
 }
 
 func (t table[T]) print(p *printer, items []T) { p.grid(t.head, t.rows(items)) }
+
+func (t table[T]) section(p *printer, items []T) { p.section(t.head, t.rows(items)) }
 
 // What a cell may be beside texts, numbers and instants.
 type (
@@ -278,6 +281,31 @@ func members(object jsontext.Value, leaveOut ...string) string {
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+// joined puts what is not empty behind each other.
+func joined(separator string, parts ...string) string {
+	given := slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return part == "" })
+	return strings.Join(given, separator)
+}
+
+// listed is what is not empty, with commas.
+func listed(parts ...string) string { return joined(", ", parts...) }
+
+// with is a text after words that lead to it; nothing without the text.
+func with(words, text string) string {
+	if text == "" {
+		return ""
+	}
+	return words + text
+}
+
+// number is a number; nothing for 0.
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
 }
 
 // count is a number with its noun.

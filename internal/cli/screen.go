@@ -21,10 +21,16 @@ func look(w io.Writer, env func(string) string) screen {
 	if !isTerminal(w) {
 		return screen{}
 	}
-	file := w.(*os.File)
-	s := screen{terminal: env("TERM") != "dumb", colours: env("NO_COLOR") == "" && env("TERM") != "dumb"}
-	if width, height, err := term.GetSize(int(file.Fd())); err == nil {
-		s.width, s.height = width, height
+	dumb := env("TERM") == "dumb"
+	return screen{terminal: !dumb, colours: !dumb && env("NO_COLOR") == ""}.measured(w)
+}
+
+// measured is a screen with the size that a stream has now: a window may have changed.
+func (s screen) measured(w io.Writer) screen {
+	if file, ok := w.(*os.File); ok {
+		if width, height, err := term.GetSize(int(file.Fd())); err == nil {
+			s.width, s.height = width, height
+		}
 	}
 	return s
 }
@@ -63,17 +69,4 @@ var statusColours = map[string]colour{
 	"FREEZING": cyan, "PREVIEW": magenta, "STOPPED": yellow, "DONE": green, "TOO_LARGE": red,
 	"PENDING": faint, "APPLIED": green, "ALREADY": green, "REFUSED": yellow,
 	"OPEN": red, "REDRIVING": cyan, "SKIPPING": cyan, "SKIPPED": yellow, "STALE": faint, "DUPLICATE": faint,
-}
-
-// size is the screen of standard output as it is now: a window may have changed.
-func (a *App) size() screen {
-	file, ok := a.Out.(*os.File)
-	if !ok {
-		return a.screen
-	}
-	s := a.screen
-	if width, height, err := term.GetSize(int(file.Fd())); err == nil {
-		s.width, s.height = width, height
-	}
-	return s
 }

@@ -109,12 +109,16 @@ func (c *simulateCmd) player(a *App, plan *flow.Plan) (*player, flow.Data, error
 	if err := checkLease(p.lease); err != nil {
 		return nil, nil, err
 	}
-	given, err := parseOutcomes(c.Outcome)
-	if err != nil {
-		return nil, nil, err
-	}
 	if p.outcomes == nil {
 		p.outcomes = map[string]outcomes{}
+	}
+	given := map[string]outcomes{}
+	for _, text := range c.Outcome {
+		node, one, err := parseOutcome(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		given[node] = append(given[node], one)
 	}
 	maps.Copy(p.outcomes, given)
 	for node, list := range p.outcomes {
@@ -129,18 +133,6 @@ func (c *simulateCmd) player(a *App, plan *flow.Plan) (*player, flow.Data, error
 		s.Input = jsontext.Value(input)
 	}
 	return p, flow.Data(s.Input), err
-}
-
-func parseOutcomes(flags []string) (map[string]outcomes, error) {
-	given := map[string]outcomes{}
-	for _, text := range flags {
-		node, one, err := parseOutcome(text)
-		if err != nil {
-			return nil, err
-		}
-		given[node] = append(given[node], one)
-	}
-	return given, nil
 }
 
 // simulation is a play as scripts see it.
@@ -230,30 +222,25 @@ func (p *player) stuck() []string {
 
 // rows are what was asked, when, and the events that followed. Of many renewals in a row they have the first.
 func (p *player) rows() (rows [][]any, err error) {
-	for i := 0; i < len(p.told); {
+	for i := 0; i < len(p.told); i++ {
 		more, err := p.told[i].rows()
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, more...)
-		run := renewals(p.told[i:])
-		if run > 2 {
-			last := p.told[i+run-1].at.Sub(beginning)
-			what := fmt.Sprintf("%d more renewals, the last at +%v", run-1, last)
+		if run := renewals(p.told[i:]); run > 2 {
+			i += run - 1
+			what := fmt.Sprintf("%d more renewals, the last at +%v", run-1, p.told[i].at.Sub(beginning))
 			rows = append(rows, []any{"", "", "", "…", "", what})
 		}
-		if run <= 2 {
-			run = 1
-		}
-		i += run
 	}
 	return rows, nil
 }
 
 // renewals is how many commands in a row, from the first, renew leases.
 func renewals(list []decision) int {
-	for i := range list {
-		if _, ok := list[i].command.(flow.Progress); !ok {
+	for i, d := range list {
+		if _, ok := d.command.(flow.Progress); !ok {
 			return i
 		}
 	}
@@ -304,15 +291,10 @@ func (p *player) verdict(on screen) string {
 }
 
 func describeError(e *flow.Error) string {
-	switch {
-	case e == nil:
+	if e == nil {
 		return "without a reason"
-	case e.Message == "":
-		return e.Code
-	case e.Code == "":
-		return e.Message
 	}
-	return e.Code + ": " + e.Message
+	return joined(": ", e.Code, e.Message)
 }
 
 // eventType is the type of an event, coloured by what it tells.

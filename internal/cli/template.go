@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"renga.dev/renga/client"
 	"renga.dev/renga/internal/platform/wire"
@@ -137,14 +135,7 @@ func (c *templateListCmd) Run(ctx context.Context, r *remote) error {
 
 // monthOf is what a template is for, as far as it says so.
 func monthOf(t *client.Template) string {
-	var parts []string
-	if t.Year > 0 {
-		parts = append(parts, "year "+strconv.Itoa(t.Year))
-	}
-	if t.Month > 0 {
-		parts = append(parts, "month "+strconv.Itoa(t.Month))
-	}
-	return strings.Join(parts, ", ")
+	return listed(with("year ", number(t.Year)), with("month ", number(t.Month)))
 }
 
 type templateShowCmd struct {

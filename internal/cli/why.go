@@ -130,12 +130,7 @@ func (w *why) through() string {
 }
 
 // what names a command and its node.
-func (t *told) what() string {
-	if t.NodeID == "" {
-		return t.Command
-	}
-	return t.Command + " of node " + t.NodeID
-}
+func (t *told) what() string { return t.Command + with(" of node ", t.NodeID) }
 
 // bulk is the bulk that sent a command, "" for none: its key names it.
 func (t *told) bulk() string {
@@ -146,28 +141,22 @@ func (t *told) bulk() string {
 	return id
 }
 
-// sender is who sent a command: the actor, the worker, the bulk, the chain of work that it belongs to.
+// sender is who sent a command: the actor, the worker, the bulk, the correlation id.
 func (t *told) sender() string {
-	parts := []string{actor(t.Actor)}
-	if t.WorkerID != "" && t.WorkerID != t.Actor.ID {
-		parts = append(parts, "worker "+clean(t.WorkerID))
+	worker := t.WorkerID
+	if worker == t.Actor.ID {
+		worker = ""
 	}
-	if bulk := t.bulk(); bulk != "" {
-		parts = append(parts, "bulk "+bulk)
-	}
-	if t.CorrelationID != "" {
-		parts = append(parts, "correlation "+clean(t.CorrelationID))
-	}
-	return strings.Join(parts, ", ")
+	return listed(actor(t.Actor), with("worker ", clean(worker)), with("bulk ", t.bulk()),
+		with("correlation ", clean(t.CorrelationID)))
 }
 
 func (w *why) explainCancel(e *client.Execution) {
-	by := w.through()
+	because := ""
 	if w.Decisive != nil && w.Decisive.Command != "CancelExecution" {
-		w.add("It was CANCELED at %s because a Canceled node was reached%s.", instant(e.EndedAt), by)
-	} else {
-		w.add("It was CANCELED at %s%s.", instant(e.EndedAt), by)
+		because = " because a Canceled node was reached"
 	}
+	w.add("It was CANCELED at %s%s%s.", instant(e.EndedAt), because, w.through())
 	if e.Cancel == nil {
 		return
 	}
@@ -184,7 +173,10 @@ func (w *why) explainFailure(e *client.Execution) {
 	if e.Error != nil {
 		text = strings.TrimSuffix(failure(e.Error), ".")
 	}
-	n, reached := e.Node(e.FailedNodeID), reachedFailed(e)
+	n, reached, uncaught := e.Node(e.FailedNodeID), reachedFailed(e), ""
+	if reached == "" {
+		uncaught = ", and nothing caught it"
+	}
 	switch {
 	case n == nil:
 		w.add("The failure: %s.", text)
@@ -195,9 +187,9 @@ func (w *why) explainFailure(e *client.Execution) {
 	case n.Status == client.NodeCanceled:
 		w.add("Node %s was cancelled by itself: %s.", n.NodeID, text)
 	case n.Attempt > 0:
-		w.add("Node %s failed for good in attempt %d%s: %s.", n.NodeID, n.Attempt, uncaught(reached), text)
+		w.add("Node %s failed for good in attempt %d%s: %s.", n.NodeID, n.Attempt, uncaught, text)
 	default:
-		w.add("Node %s failed%s: %s.", n.NodeID, uncaught(reached), text)
+		w.add("Node %s failed%s: %s.", n.NodeID, uncaught, text)
 	}
 	if n != nil && n.Type != "Failed" && reached != "" {
 		w.add("Its failure edge led to the Failed node %s, which ended the execution.", reached)
@@ -206,17 +198,10 @@ func (w *why) explainFailure(e *client.Execution) {
 
 // reachedFailed is the Failed node that ended an execution; "" when none did.
 func reachedFailed(e *client.Execution) string {
-	for i := range e.Nodes {
-		if n := &e.Nodes[i]; n.Type == "Failed" && n.Status == client.NodeSucceeded {
+	for _, n := range e.Nodes {
+		if n.Type == "Failed" && n.Status == client.NodeSucceeded {
 			return n.NodeID
 		}
-	}
-	return ""
-}
-
-func uncaught(reached string) string {
-	if reached == "" {
-		return ", and nothing caught it"
 	}
 	return ""
 }
@@ -248,14 +233,8 @@ func waitsFor(e *client.Execution, n *client.Node) string {
 	case n.Status == client.NodeReady:
 		return "is READY: no worker of its queue has taken it yet"
 	case n.Status == client.NodeRunning:
-		text := fmt.Sprintf("is RUNNING, attempt %d", n.Attempt)
-		if n.WorkerID != "" {
-			text += ", with worker " + n.WorkerID
-		}
-		if !n.LeaseUntil.IsZero() {
-			text += ", which must be heard of before " + instant(n.LeaseUntil)
-		}
-		return text
+		return fmt.Sprintf("is RUNNING, attempt %d", n.Attempt) + with(", with worker ", n.WorkerID) +
+			with(", which must be heard of before ", instant(n.LeaseUntil))
 	case n.Status == client.NodeWaiting:
 		text := "waits to be resumed: renga execution resume " + e.ExecutionID + " " + n.NodeID
 		if n.WaitKey != "" {
@@ -264,9 +243,9 @@ func waitsFor(e *client.Execution, n *client.Node) string {
 		return text
 	case n.Gate != nil && !n.Gate.Passed && !nodeEnded(n.Status):
 		g := n.Gate
-		rest := slices.DeleteFunc(slices.Clone(g.ExpectedBranches), func(b string) bool {
-			return slices.Contains(g.CompletedBranches, b) || slices.Contains(g.FailedBranches, b) ||
-				slices.Contains(g.CanceledBranches, b)
+		arrived := slices.Concat(g.CompletedBranches, g.FailedBranches, g.CanceledBranches)
+		rest := slices.DeleteFunc(slices.Clone(g.ExpectedBranches), func(branch string) bool {
+			return slices.Contains(arrived, branch)
 		})
 		return fmt.Sprintf("joins %d branches and waits for %s", len(g.ExpectedBranches), strings.Join(rest, ", "))
 	}
@@ -280,30 +259,24 @@ func nodeEnded(s client.NodeStatus) bool {
 // explainRefusals says of each rule how often it refused something, and whether the
 // results were kept.
 func (w *why) explainRefusals(e *client.Execution, list []told, total int) {
-	refused := map[string][]told{}
+	refused := map[string][]string{} // commands by the guard
 	var order []string
 	for _, t := range list {
 		if refused[t.Guard] == nil {
 			order = append(order, t.Guard)
 		}
-		refused[t.Guard] = append(refused[t.Guard], t)
+		refused[t.Guard] = append(refused[t.Guard], fmt.Sprintf("%d (%s)", t.Number, t.what()))
 	}
 	if total > len(list) {
 		w.add("%d commands were refused; of the last %d:", total, len(list))
 	}
 	for _, guard := range order {
-		list := refused[guard]
-		var names []string
-		for _, t := range list {
-			if name := fmt.Sprintf("%d (%s)", t.Number, t.what()); len(names) < 5 {
-				names = append(names, name)
-			}
+		names, all := refused[guard], len(refused[guard])
+		if all > 5 {
+			names = append(names[:5], fmt.Sprintf("%d more", all-5))
 		}
-		if more := len(list) - len(names); more > 0 {
-			names = append(names, fmt.Sprintf("%d more", more))
-		}
-		w.add("The rule %s (%s) refused %s: %s.", guard, guardWords[guard], count(len(list), "command", "commands"),
-			strings.Join(names, ", "))
+		w.add("The rule %s (%s) refused %s: %s.", guard, guardWords[guard], count(all, "command", "commands"),
+			listed(names...))
 	}
 	switch n := len(e.LateResults); {
 	case n == 1:
@@ -318,18 +291,17 @@ func (w *why) print(p *printer) {
 	for _, sentence := range w.Explanation {
 		p.line("%s", sentence)
 	}
-	var rows [][]any
-	for i := range w.Commands {
-		rows = append(rows, w.row(p, &w.Commands[i]))
-	}
-	p.section("#, TIME, COMMAND, NODE, FROM, OUTCOME", rows)
+	columns("#, TIME, COMMAND, NODE, FROM, OUTCOME", func(t *told) []any {
+		return []any{t.Number, t.DecidedAt, t.Command, t.NodeID, t.sender(), w.outcome(p, t)}
+	}).section(p, w.Commands)
 	if left := w.Total - len(w.Commands); left > 0 {
 		p.line("%s", coloured{faint, fmt.Sprintf("Left out: %s.", count(left, "other command", "other commands"))})
 	}
 	printLate(p, w.LateResults)
 }
 
-func (w *why) row(p *printer, t *told) []any {
+// outcome is what followed from a command.
+func (w *why) outcome(p *printer, t *told) painted {
 	came := "accepted; it changed nothing"
 	switch {
 	case !t.Accepted:
@@ -342,5 +314,5 @@ func (w *why) row(p *printer, t *told) []any {
 	if w.Decisive != nil && w.Decisive.Number == t.Number {
 		came += p.paint(bold, ", and that decided")
 	}
-	return []any{t.Number, t.DecidedAt, t.Command, t.NodeID, t.sender(), painted(came)}
+	return painted(came)
 }
