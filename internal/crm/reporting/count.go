@@ -57,10 +57,22 @@ var addCounts = sqldb.NewInsert(
 		weighted_hi = c.weighted_hi + excluded.weighted_hi, weighted_lo = c.weighted_lo + excluded.weighted_lo`,
 	"text", "text", "text", "text", "text", "text", "bigint", "bigint", "bigint", "bigint", "bigint")
 
-func scanCount(row *sqldb.Row) (k key, t tally, err error) {
-	err = row.Scan(&k.cube, &k.owner, &k.k1, &k.k2, &k.k3, &t.n, &t.amount.hi, &t.amount.lo, &t.weighted.hi,
-		&t.weighted.lo)
-	return k, t, err
+// eachCount gives the counts of a tenant ($1); and is more of the condition.
+func eachCount(ctx context.Context, tx *sqldb.Tx, tenant, and string, do func(key, tally)) error {
+	for row, err := range tx.Query(ctx, "SELECT "+countColumns+" FROM reporting_count WHERE tenant_id = $1"+and,
+		tenant) {
+		var k key
+		var t tally
+		if err == nil {
+			err = row.Scan(&k.cube, &k.owner, &k.k1, &k.k2, &k.k3, &t.n, &t.amount.hi, &t.amount.lo, &t.weighted.hi,
+				&t.weighted.lo)
+		}
+		if err != nil {
+			return err
+		}
+		do(k, t)
+	}
+	return nil
 }
 
 // statements are those that change the counts, in one order for all.

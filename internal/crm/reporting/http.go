@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/kit"
@@ -99,95 +100,56 @@ func wantsCSV(header http.Header) bool {
 	return takes("text/csv") && !takes("application/json")
 }
 
-// reportJSON is a report as an object: rows and their total with a member for each column.
+// reportJSON is a report as an object: rows and their total with a member for each column. The total
+// has none of the columns that rows are grouped by.
 func reportJSON(t *Table) ([]byte, error) {
-	var b bytes.Buffer
-	e := jsontext.NewEncoder(&b)
-	w := &jsonWriter{e: e}
-	w.token(jsontext.BeginObject)
-	w.member("report", t.Report)
-	w.token(jsontext.String("groupBy"))
-	w.strings(t.GroupBy)
-	w.token(jsontext.String("columns"))
-	w.token(jsontext.BeginArray)
-	for _, c := range t.Columns {
-		w.token(jsontext.BeginObject)
-		w.member("name", c.Name)
-		w.member("type", c.Type.String())
-		w.token(jsontext.EndObject)
+	rows, total := make([]reportLine, len(t.Rows)), reportLine{}
+	for i, values := range t.Rows {
+		rows[i] = reportLine{t.Columns, values}
 	}
-	w.token(jsontext.EndArray)
-	w.token(jsontext.String("rows"))
-	w.token(jsontext.BeginArray)
-	for _, row := range t.Rows {
-		w.row(t.Columns, row)
-	}
-	w.token(jsontext.EndArray)
-	w.token(jsontext.String("total"))
-	w.row(measuresOf(t))
-	w.token(jsontext.String("omitted"))
-	w.token(jsontext.BeginArray)
-	for _, o := range t.Omitted {
-		w.token(jsontext.BeginObject)
-		w.member("field", o.Field)
-		w.token(jsontext.String("columns"))
-		w.strings(o.Columns)
-		w.token(jsontext.EndObject)
-	}
-	w.token(jsontext.EndArray)
-	w.token(jsontext.EndObject)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), w.err
-}
-
-// measuresOf are the columns of a total, which is of nobody and nothing.
-func measuresOf(t *Table) (columns []Column, total []Value) {
 	for i, c := range t.Columns {
 		if c.Type != Text {
-			columns, total = append(columns, c), append(total, t.Total[i])
+			total.columns, total.values = append(total.columns, c), append(total.values, t.Total[i])
 		}
 	}
-	return columns, total
+	return json.Marshal(struct {
+		Report  string       `json:"report"`
+		GroupBy []string     `json:"groupBy"`
+		Columns []Column     `json:"columns"`
+		Rows    []reportLine `json:"rows"`
+		Total   reportLine   `json:"total"`
+		Omitted []Omitted    `json:"omitted"`
+	}{t.Report, t.GroupBy, t.Columns, rows, total, t.Omitted})
 }
 
-// jsonWriter writes JSON and keeps the first error.
-type jsonWriter struct {
-	e   *jsontext.Encoder
-	err error
+// reportLine is a row, in JSON an object.
+type reportLine struct {
+	columns []Column
+	values  []Value
 }
 
-func (w *jsonWriter) token(t jsontext.Token) {
-	if w.err == nil {
-		w.err = w.e.WriteToken(t)
-	}
-}
-
-func (w *jsonWriter) member(name, value string) {
-	w.token(jsontext.String(name))
-	w.token(jsontext.String(value))
-}
-
-func (w *jsonWriter) strings(all []string) {
-	w.token(jsontext.BeginArray)
-	for _, s := range all {
-		w.token(jsontext.String(s))
-	}
-	w.token(jsontext.EndArray)
-}
-
-func (w *jsonWriter) row(columns []Column, values []Value) {
-	w.token(jsontext.BeginObject)
-	for i, c := range columns {
-		w.token(jsontext.String(c.Name))
-		switch {
+// MarshalJSONTo writes the members in the order of the columns.
+func (l reportLine) MarshalJSONTo(e *jsontext.Encoder) error {
+	err := e.WriteToken(jsontext.BeginObject)
+	for i, c := range l.columns {
+		if err == nil {
+			err = e.WriteToken(jsontext.String(c.Name))
+		}
+		switch value := l.values[i]; {
+		case err != nil:
+			return err
 		case c.Type == Text:
-			w.token(jsontext.String(string(values[i])))
-		case values[i] == "":
-			w.token(jsontext.Null)
-		case w.err == nil:
-			w.err = w.e.WriteValue(jsontext.Value(values[i]))
+			err = e.WriteToken(jsontext.String(string(value)))
+		case value == "":
+			err = e.WriteToken(jsontext.Null)
+		default:
+			err = e.WriteValue(jsontext.Value(value))
 		}
 	}
-	w.token(jsontext.EndObject)
+	if err != nil {
+		return err
+	}
+	return e.WriteToken(jsontext.EndObject)
 }
 
 // reportCSV is a report as RFC 4180 has it, with a line of names first and without the

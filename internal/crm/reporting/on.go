@@ -2,8 +2,6 @@ package reporting
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/platform/bus"
@@ -16,43 +14,41 @@ import (
 // every report in its own transaction.
 func (s *Reporting) Consumer() bus.Consumer {
 	c := kit.Consumer(service,
-		kit.On("RecordCreated", s.onRecord),
-		kit.On("RecordUpdated", s.onRecord),
-		kit.On("RecordDeleted", s.onRecord),
-		kit.On("OwnerChanged", s.onRecord),
-		kit.On("StageChanged", s.onStage),
-		kit.On("LeadConverted", s.onConverted),
+		kit.Handler{Type: "RecordCreated", Handle: s.onRecord},
+		kit.Handler{Type: "RecordUpdated", Handle: s.onRecord},
+		kit.Handler{Type: "RecordDeleted", Handle: s.onRecord},
+		kit.Handler{Type: "OwnerChanged", Handle: s.onRecord},
+		kit.Handler{Type: "StageChanged", Handle: s.onRecord},
+		kit.Handler{Type: "LeadConverted", Handle: s.onRecord},
 		kit.On("ApprovalSubmitted", onSubmitted),
 		kit.On("ApprovalDecided", onDecided),
 		kit.Ignore("MetadataChanged"),
-		kit.On("SharingUpdated", s.onRecord),
+		kit.Handler{Type: "SharingUpdated", Handle: s.onRecord},
 		kit.Ignore("SharingRebuildCompleted"),
 		kit.On("CampaignMemberChanged", s.onMember),
 	)
 	// The opportunities that events name are counted together, and each once.
 	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
-		named := map[string]map[string]wire.Stamp{} // by tenant
-		for _, e := range events {
-			id, version, err := opportunityIn(e)
-			if err != nil {
+		groups, others, err := kit.GroupRecords(events, func(e *wire.Event) (string, mention, bool, error) {
+			object, named, err := recordIn(e)
+			return object, named, object == objOpportunity, err
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range others {
+			if err := c.Handle(ctx, tx, e); err != nil {
 				return err
 			}
-			if id == "" {
-				if err := c.Handle(ctx, tx, e); err != nil {
-					return err
-				}
-				continue
-			}
-			if named[e.Tenant] == nil {
-				named[e.Tenant] = map[string]wire.Stamp{}
-			}
-			if before, ok := named[e.Tenant][id]; ok && (before == 0 || version != 0 && version < before) {
-				version = before
-			}
-			named[e.Tenant][id] = version
 		}
-		for _, tenant := range slices.Sorted(maps.Keys(named)) {
-			if err := s.refreshOpportunities(ctx, tx, tenant, named[tenant]); err != nil {
+		for _, g := range groups {
+			named := map[string]wire.Stamp{}
+			for _, n := range g.Named {
+				if before, ok := named[n.id]; !ok || before != 0 && (n.version == 0 || n.version > before) {
+					named[n.id] = n.version
+				}
+			}
+			if err := s.refreshOpportunities(ctx, tx, g.Tenant, named); err != nil {
 				return s.Wrap("on", err)
 			}
 		}
@@ -61,41 +57,39 @@ func (s *Reporting) Consumer() bus.Consumer {
 	return c
 }
 
-// opportunityIn is the opportunity that an event concerns, "" when it concerns something else, and the
-// version that its fact must have seen.
-func opportunityIn(e *wire.Event) (id string, version wire.Stamp, err error) {
+// mention is a record, and the version of it that an event has seen; 0: the event has another version.
+type mention struct {
+	id      string
+	version wire.Stamp
+}
+
+// recordIn is the record that an event concerns, of the object "" when it concerns something else.
+func recordIn(e *wire.Event) (object string, named mention, err error) {
 	switch e.Type {
 	case "StageChanged":
 		p, err := wire.DecodePayload[wire.StageChanged](e)
-		return p.OpportunityID, e.Version, err
+		return objOpportunity, mention{p.OpportunityID, e.Version}, err
+	case "LeadConverted":
+		p, err := wire.DecodePayload[wire.LeadConverted](e)
+		return objLead, mention{p.LeadID, e.Version}, err
 	case "RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "SharingUpdated":
 		p, err := wire.DecodePayload[kit.Record](e)
-		if err != nil || p.ObjectName != objOpportunity {
-			return "", 0, err
+		named = mention{p.RecordID, e.Version}
+		if e.Type == "SharingUpdated" {
+			named.version = 0
 		}
-		return p.RecordID, recordVersion(e), nil
+		return p.ObjectName, named, err
 	}
-	return "", 0, nil
+	return "", mention{}, nil
 }
 
-// recordVersion is the version of the record that an event has seen; 0: the event has another version.
-func recordVersion(e *wire.Event) wire.Stamp {
-	if e.Type == "SharingUpdated" {
-		return 0
+// onRecord counts the record that an event concerns.
+func (s *Reporting) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	object, named, err := recordIn(e)
+	if err != nil {
+		return bus.Permanent(err)
 	}
-	return e.Version
-}
-
-func (s *Reporting) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p kit.Record) error {
-	return s.refresh(ctx, tx, e.Tenant, p.ObjectName, p.RecordID, recordVersion(e))
-}
-
-func (s *Reporting) onStage(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.StageChanged) error {
-	return s.refresh(ctx, tx, e.Tenant, objOpportunity, p.OpportunityID, e.Version)
-}
-
-func (s *Reporting) onConverted(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.LeadConverted) error {
-	return s.refresh(ctx, tx, e.Tenant, objLead, p.LeadID, e.Version)
+	return s.refresh(ctx, tx, e.Tenant, object, named.id, named.version)
 }
 
 func (s *Reporting) onMember(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.CampaignMemberChanged) error {

@@ -108,7 +108,7 @@ func walk[T any](page func(after T) ([]T, error), each func(*T) error) error {
 
 // members compares the facts of members with campaigns and leads.
 func (c *recount) members(ctx context.Context) error {
-	all, err := members(ctx, c.tx, "SELECT "+memberColumns+" FROM reporting_member WHERE tenant_id = $1", c.tenant)
+	all, err := members(ctx, c.tx, "", c.tenant)
 	if err != nil {
 		return err
 	}
@@ -193,24 +193,16 @@ func approvalsIn(ctx context.Context, tx *sqldb.Tx, and string, args ...any) (ma
 
 // compare compares the counts with those of the recount.
 func (c *recount) compare(ctx context.Context) error {
-	for row, err := range c.tx.Query(ctx, "SELECT "+countColumns+
-		" FROM reporting_count WHERE tenant_id = $1 ORDER BY cube, owner_id, k1, k2, k3", c.tenant) {
-		if err != nil {
-			return err
-		}
-		k, got, err := scanCount(row)
-		if err != nil {
-			return err
-		}
+	err := eachCount(ctx, c.tx, c.tenant, " ORDER BY cube, owner_id, k1, k2, k3", func(k key, got tally) {
 		if want := c.counts[k]; got != want {
 			c.differ(k, got, want)
 		}
 		delete(c.counts, k)
-	}
+	})
 	for _, k := range slices.SortedFunc(maps.Keys(c.counts), key.compare) {
 		c.differ(k, tally{}, c.counts[k])
 	}
-	return nil
+	return err
 }
 
 func (c *recount) differ(k key, got, want tally) {

@@ -25,6 +25,23 @@ func (s *Reporting) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object, i
 	return nil
 }
 
+// refreshAll counts records of an object anew in any case.
+func (s *Reporting) refreshAll(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) error {
+	if object == objOpportunity {
+		named := make(map[string]wire.Stamp, len(ids))
+		for _, id := range ids {
+			named[id] = 0
+		}
+		return s.refreshOpportunities(ctx, tx, tenant, named)
+	}
+	for _, id := range ids {
+		if err := s.refresh(ctx, tx, tenant, object, id, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // living is a record, nil when it does not exist or is deleted.
 func (s *Reporting) living(ctx context.Context, tx *sqldb.Tx, tenant, object, id string) (*model.Record, error) {
 	r, ok, err := s.cfg.Records.Get(ctx, tx, tenant, object, id)
@@ -174,7 +191,7 @@ func (s *Reporting) refreshLead(ctx context.Context, tx *sqldb.Tx, tenant, id st
 			now.converted,
 		}}
 	}
-	in, err := members(ctx, tx, selectMembersOf, tenant, objLead, id)
+	in, err := members(ctx, tx, " AND member_type = $2 AND member_id = $3 ORDER BY campaign_id", tenant, objLead, id)
 	if err != nil {
 		return err
 	}
@@ -193,17 +210,12 @@ func (s *Reporting) refreshLead(ctx context.Context, tx *sqldb.Tx, tenant, id st
 
 const (
 	memberColumns = "campaign_id, member_type, member_id, responded, owner_id, converted"
-	selectMember  = "SELECT " + memberColumns +
-		" FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2 AND member_type = $3 AND member_id = $4"
-	selectMembers   = "SELECT " + memberColumns + " FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2"
-	selectMembersOf = "SELECT " + memberColumns +
-		" FROM reporting_member WHERE tenant_id = $1 AND member_type = $2 AND member_id = $3 ORDER BY campaign_id"
-	putMember = `INSERT INTO reporting_member (tenant_id, campaign_id, member_type, member_id, responded, owner_id,
+	putMember     = `INSERT INTO reporting_member (tenant_id, campaign_id, member_type, member_id, responded, owner_id,
 			converted) VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (tenant_id, campaign_id, member_type, member_id) DO UPDATE SET responded = excluded.responded,
 			owner_id = excluded.owner_id, converted = excluded.converted`
-	dropMember = "DELETE FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2 AND member_type = $3 AND " +
-		"member_id = $4"
+	andMember   = " AND campaign_id = $2 AND member_type = $3 AND member_id = $4"
+	dropMember  = "DELETE FROM reporting_member WHERE tenant_id = $1" + andMember
 	dropMembers = "DELETE FROM reporting_member WHERE tenant_id = $1 AND campaign_id = $2"
 )
 
@@ -214,19 +226,12 @@ func (m *member) put(tenant string) sqldb.Stmt {
 	}}
 }
 
-// members are those that a statement selects.
-func members(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (all []member, err error) {
-	for row, err := range tx.Query(ctx, query, args...) {
-		var m member
-		if err == nil {
-			err = row.Scan(&m.campaign, &m.kind, &m.id, &m.responded, &m.owner, &m.converted)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, m)
-	}
-	return all, nil
+// members are those of a tenant ($1); and is more of the condition.
+func members(ctx context.Context, tx *sqldb.Tx, and string, args ...any) ([]member, error) {
+	return sqldb.Collect(ctx, tx, func(row *sqldb.Row) (m member, err error) {
+		err = row.Scan(&m.campaign, &m.kind, &m.id, &m.responded, &m.owner, &m.converted)
+		return m, err
+	}, "SELECT "+memberColumns+" FROM reporting_member WHERE tenant_id = $1"+and, args...)
 }
 
 // refreshMember counts a member of a campaign.
@@ -234,7 +239,7 @@ func (s *Reporting) refreshMember(ctx context.Context, tx *sqldb.Tx, tenant, cam
 	if err := hold(ctx, tx, tenant); err != nil {
 		return err
 	}
-	was, err := members(ctx, tx, selectMember, tenant, campaign, kind, id)
+	was, err := members(ctx, tx, andMember, tenant, campaign, kind, id)
 	if err != nil {
 		return err
 	}
@@ -285,7 +290,7 @@ func (s *Reporting) refreshCampaign(ctx context.Context, tx *sqldb.Tx, tenant, i
 	if err := hold(ctx, tx, tenant); err != nil {
 		return err
 	}
-	gone, err := members(ctx, tx, selectMembers, tenant, id)
+	gone, err := members(ctx, tx, " AND campaign_id = $2", tenant, id)
 	if err != nil || len(gone) == 0 {
 		return err
 	}

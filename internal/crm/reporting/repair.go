@@ -10,7 +10,6 @@ import (
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Facts and counts are repaired in two steps, while events continue to be handled.
@@ -43,8 +42,8 @@ type step struct {
 // that it is, which are counted by its owner.
 func (s *Reporting) parts() []part {
 	all := []part{
-		{name: "opportunities", do: s.repairOpportunities},
-		{name: "leads", do: s.repairLeads},
+		{name: "opportunities", do: repairFacts(s, &opportunityFacts)},
+		{name: "leads", do: repairFacts(s, &leadFacts)},
 		{name: "members", do: s.repairMembers},
 	}
 	if s.cfg.Approvals != nil {
@@ -63,61 +62,39 @@ func (s *Reporting) parts() []part {
 // end.
 const between = " AND id > $2 AND ($3 = '' OR id <= $3)"
 
-func (s *Reporting) repairOpportunities(
-	ctx context.Context, tx *sqldb.Tx, b *rebuild.Rebuild, limit int,
-) (step, error) {
-	return repairFacts(ctx, tx, s, b, limit, &opportunityFacts, func(ids []string) error {
-		named := make(map[string]wire.Stamp, len(ids))
-		for _, id := range ids {
-			named[id] = 0
-		}
-		return s.refreshOpportunities(ctx, tx, b.Tenant, named)
-	})
-}
-
-func (s *Reporting) repairLeads(ctx context.Context, tx *sqldb.Tx, b *rebuild.Rebuild, limit int) (step, error) {
-	return repairFacts(ctx, tx, s, b, limit, &leadFacts, func(ids []string) error {
-		for _, id := range ids {
-			if err := s.refreshLead(ctx, tx, b.Tenant, id, 0); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 // repairFacts refreshes the facts of some records that are not what the records say.
-func repairFacts[T comparable](
-	ctx context.Context, tx *sqldb.Tx, s *Reporting, b *rebuild.Rebuild, limit int, of *factTable[T],
-	refresh func(ids []string) error,
+func repairFacts[T comparable](s *Reporting, of *factTable[T]) func(
+	context.Context, *sqldb.Tx, *rebuild.Rebuild, int,
 ) (step, error) {
-	records, err := s.cfg.Records.Walk(ctx, tx, b.Tenant, of.object, b.At.Item, limit)
-	if err != nil {
-		return step{}, err
-	}
-	got := step{looked: len(records), over: len(records) < limit}
-	if !got.over {
-		got.place = records[len(records)-1].ID
-	}
-	kept, err := of.read(ctx, tx, between, b.Tenant, b.At.Item, got.place)
-	if err != nil {
-		return step{}, err
-	}
-	var wrong []string
-	for i := range records {
-		id := records[i].ID
-		if has := kept[id]; has == nil || *has != *of.of(&records[i]) {
-			wrong = append(wrong, id)
-		}
-		delete(kept, id)
-	}
-	wrong = append(wrong, slices.Sorted(maps.Keys(kept))...) // what is left is of records that are gone
-	for some := range slices.Chunk(wrong, limit) {
-		if err := refresh(some); err != nil {
+	return func(ctx context.Context, tx *sqldb.Tx, b *rebuild.Rebuild, limit int) (step, error) {
+		records, err := s.cfg.Records.Walk(ctx, tx, b.Tenant, of.object, b.At.Item, limit)
+		if err != nil {
 			return step{}, err
 		}
+		got := step{looked: len(records), over: len(records) < limit}
+		if !got.over {
+			got.place = records[len(records)-1].ID
+		}
+		kept, err := of.read(ctx, tx, between, b.Tenant, b.At.Item, got.place)
+		if err != nil {
+			return step{}, err
+		}
+		var wrong []string
+		for i := range records {
+			id := records[i].ID
+			if has := kept[id]; has == nil || *has != *of.of(&records[i]) {
+				wrong = append(wrong, id)
+			}
+			delete(kept, id)
+		}
+		wrong = append(wrong, slices.Sorted(maps.Keys(kept))...) // what is left is of records that are gone
+		for some := range slices.Chunk(wrong, limit) {
+			if err := s.refreshAll(ctx, tx, b.Tenant, of.object, some); err != nil {
+				return step{}, err
+			}
+		}
+		return got, nil
 	}
-	return got, nil
 }
 
 // repairMembers counts members of campaigns anew that are counted as something else.
@@ -136,8 +113,7 @@ func (s *Reporting) repairMembers(ctx context.Context, tx *sqldb.Tx, b *rebuild.
 		to = [3]string{last.CampaignID, last.MemberType, last.MemberID}
 		got.place = strings.Join(to[:], "/")
 	}
-	have, err := members(ctx, tx, "SELECT "+memberColumns+
-		` FROM reporting_member WHERE tenant_id = $1 AND (campaign_id, member_type, member_id) > ($2, $3, $4)
+	have, err := members(ctx, tx, ` AND (campaign_id, member_type, member_id) > ($2, $3, $4)
 		AND ($5 = '' OR (campaign_id, member_type, member_id) <= ($5, $6, $7))`, b.Tenant, from[0], from[1], from[2],
 		to[0], to[1], to[2])
 	if err != nil {
@@ -229,18 +205,7 @@ func (s *Reporting) compare(ctx context.Context, tenant string, of *sums) (*gap,
 		if err := of.add(ctx, tx, tenant, lack); err != nil {
 			return err
 		}
-		for row, err := range tx.Query(ctx, "SELECT "+countColumns+" FROM reporting_count WHERE tenant_id = $1 AND "+
-			of.cubes, tenant) {
-			if err != nil {
-				return err
-			}
-			k, t, err := scanCount(row)
-			if err != nil {
-				return err
-			}
-			lack[k] = lack[k].plus(t, -1)
-		}
-		return nil
+		return eachCount(ctx, tx, tenant, " AND "+of.cubes, func(k key, t tally) { lack[k] = lack[k].plus(t, -1) })
 	})
 	maps.DeleteFunc(lack, func(_ key, t tally) bool { return t == tally{} })
 	return &gap{slices.SortedFunc(maps.Keys(lack), key.compare), lack}, err
@@ -262,7 +227,7 @@ func addMissing(ctx context.Context, tx *sqldb.Tx, b *rebuild.Rebuild, limit int
 }
 
 func sumMembers(ctx context.Context, tx *sqldb.Tx, tenant string, to deltas) error {
-	all, err := members(ctx, tx, "SELECT "+memberColumns+" FROM reporting_member WHERE tenant_id = $1", tenant)
+	all, err := members(ctx, tx, "", tenant)
 	for i := range all {
 		all[i].counted(to, 1)
 	}

@@ -326,18 +326,9 @@ func (w *session) unreached(ctx context.Context, s *spec, q *Query, byOwner bool
 		" AND c.owner_id > '' AND c.owner_id NOT IN (" + seen.Owners + ") ORDER BY c.owner_id LIMIT " +
 		b.Add(w.cfg.fewUnreached+1)
 	all := &few{individual: more}
-	for row, err := range w.Tx.Query(ctx, query, b.Args()...) {
-		var owner string
-		if err == nil {
-			err = row.Scan(&owner)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all.owners = append(all.owners, owner)
-	}
-	if len(all.owners) > w.cfg.fewUnreached {
-		return nil, nil
+	all.owners, err = sqldb.Collect(ctx, w.Tx, sqldb.Column[string], query, b.Args()...)
+	if err != nil || len(all.owners) > w.cfg.fewUnreached {
+		return nil, err
 	}
 	all.individual = all.individual && len(all.owners) > 0
 	return all, nil

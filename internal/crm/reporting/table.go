@@ -1,6 +1,8 @@
 package reporting
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,24 +15,21 @@ import (
 const MaxRows = 10_000
 
 // Type is what the values of a column are.
-type Type int
+type Type string
 
 // The types of columns.
 const (
-	Text  Type = iota // a string
-	Count             // a whole number
-	Sum               // a number: money, exactly
-	Rate              // a number between 0 and 1, to four decimals; null: of nothing
-	Hours             // a number, to one decimal; null: of nothing
+	Text  Type = "text"  // a string
+	Count Type = "count" // a whole number
+	Sum   Type = "sum"   // a number: money, exactly
+	Rate  Type = "rate"  // a number between 0 and 1, to four decimals; null: of nothing
+	Hours Type = "hours" // a number, to one decimal; null: of nothing
 )
-
-// String is the type's name in JSON.
-func (t Type) String() string { return [...]string{"text", "count", "sum", "rate", "hours"}[t] }
 
 // Column is one of a report.
 type Column struct {
-	Name string
-	Type Type
+	Name string `json:"name"`
+	Type Type   `json:"type"`
 }
 
 // Value is one of a row: its text, as JSON has it but for strings, which are as they are.
@@ -158,11 +157,7 @@ func (a *assembly) fill(t *Table, measures []measure) error {
 	for _, m := range measures {
 		t.Columns = append(t.Columns, m.Column)
 	}
-	all := make([]*row, 0, len(a.rows))
-	for _, r := range a.rows {
-		all = append(all, r)
-	}
-	slices.SortFunc(all, a.compare)
+	all := slices.SortedFunc(maps.Values(a.rows), a.compare)
 	t.Rows = make([][]Value, len(all))
 	for i, r := range all {
 		t.Rows[i] = a.values(r, measures)
@@ -200,12 +195,11 @@ func (a *assembly) compare(x, y *row) int {
 				return c
 			}
 		}
+		names := 0
 		if a.groups[i].people {
-			if c := strings.Compare(nameOf(a.model, x.groups[i]), nameOf(a.model, y.groups[i])); c != 0 {
-				return c
-			}
+			names = strings.Compare(nameOf(a.model, x.groups[i]), nameOf(a.model, y.groups[i]))
 		}
-		if c := strings.Compare(x.groups[i], y.groups[i]); c != 0 {
+		if c := cmp.Or(names, strings.Compare(x.groups[i], y.groups[i])); c != 0 {
 			return c
 		}
 	}
