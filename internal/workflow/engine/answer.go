@@ -78,7 +78,7 @@ func (b *batch) tasks(tenant string, refs []taskRef) (tasks []Task, err error) {
 // outputs reads the data of events, in their order, each row of the log once. It is full, and the
 // rest is not read, after most bytes of data or twice as many of rows.
 func (b *batch) outputs(ent *entry, need flow.Need, most int, into map[uint64]flow.Data) (full bool, err error) {
-	var row []record // that was read last
+	var row []*record // that was read last
 	read, size := 0, 0
 	for _, seq := range need {
 		if read/2 > most || size > most {

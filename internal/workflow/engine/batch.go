@@ -73,17 +73,17 @@ func (r *openRow) event(seq uint64) *flow.Event {
 	if r == nil || seq < r.firstSeq {
 		return nil
 	}
-	for _, rec := range r.records {
-		if ev := rec.event(seq); ev != nil {
-			return ev
-		}
-	}
-	return nil
+	return eventOf(r.records, seq)
 }
 
-// fetch makes entries available, in one read, and notes those that are not found, damaged or locked
-// elsewhere.
+// fetch makes entries available, in one read, and notes in gone those that cannot be used.
 func (b *batch) fetch(wants []Want) error {
+	return b.fetchOr(wants, func(w *Want, err error) { b.gone[lookup{w.Tenant, w.ID}] = err })
+}
+
+// fetchOr makes entries available, in one read. fail is called for those that are not found, damaged or
+// locked elsewhere.
+func (b *batch) fetchOr(wants []Want, fail func(*Want, error)) error {
 	if len(wants) == 0 {
 		return nil
 	}
@@ -95,15 +95,19 @@ func (b *batch) fetch(wants []Want) error {
 		h, want := &histories[i], &wants[i]
 		switch {
 		case !h.Found:
-			b.gone[lookup{want.Tenant, want.ID}] = notFound(want.ID)
+			fail(want, notFound(want.ID))
 		case h.Locked:
-			b.gone[lookup{want.Tenant, want.ID}] = fault.Wrap("engine.fetch", errLocked)
+			fail(want, fault.Wrap("engine.fetch", errLocked))
 		case h.Fresh:
-			b.fresh(want.ID, h)
+			ent := b.e.cache.get(want.ID)
+			if h.Head.Num != 0 {
+				ent.head = h.Head // another process moves DueAt without a row in the log
+			}
+			b.use(want.ID, ent)
 		default:
 			ent, err := rebuild(h)
 			if err != nil {
-				b.gone[lookup{want.Tenant, want.ID}] = damaged(err)
+				fail(want, damaged(err))
 				continue
 			}
 			b.use(h.Head.ID, ent)
@@ -124,14 +128,6 @@ func (b *batch) lock(wants []Want) ([]History, error) {
 	now, err := b.tx.Now(b.ctx, flow.At(b.e.clock.Now()))
 	b.now = max(b.now, now)
 	return histories, fault.Wrap("engine.now", err)
-}
-
-func (b *batch) fresh(id flow.ID, h *History) {
-	ent := b.e.cache.get(id)
-	if h.Head.Num != 0 {
-		ent.head = h.Head // another process moves DueAt without a row in the log
-	}
-	b.use(id, ent)
 }
 
 func (b *batch) use(id flow.ID, ent *entry) {
@@ -243,15 +239,7 @@ func (b *batch) records(ent *entry, commit int64) ([]*record, error) {
 	if err != nil {
 		return nil, fault.Wrap("engine.recall", err)
 	}
-	parsed, err := parseRow(ent.state.Execution, &row)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*record, len(parsed))
-	for i := range parsed {
-		out[i] = &parsed[i]
-	}
-	return out, nil
+	return parseRow(ent.state.Execution, &row)
 }
 
 // decide asks flow and adds its events to the commit.

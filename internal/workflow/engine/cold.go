@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"time"
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/workflow/flow"
@@ -30,11 +29,6 @@ func isLarge(body []byte) bool {
 type coldGraph struct {
 	key  planKey
 	body []byte
-}
-
-var errCold = &fault.Error{
-	Kind: fault.Unavailable, Code: "OVERLOADED", RetryAfter: time.Second,
-	Message: "the graph is large and still being prepared; nothing was done, repeat with the same key",
 }
 
 func (coldGraph) Error() string { return errCold.Error() }
@@ -80,6 +74,17 @@ func (e *Engine) warmLater(g coldGraph, queue queueKey, then func()) {
 	}()
 }
 
+// submitSome submits the requests at some places, and puts their results there.
+func submitSome(reqs []Request, places []int, results []Result, submit func([]Request) []Result) {
+	some := make([]Request, len(places))
+	for k, i := range places {
+		some[k] = reqs[i]
+	}
+	for k, res := range submit(some) {
+		results[places[k]] = res
+	}
+}
+
 // submitWarm is submit, and compiles the large graphs that its requests need first. Those after one
 // that has to wait, wait too.
 func (e *Engine) submitWarm(ctx context.Context, reqs []Request) []Result {
@@ -101,12 +106,6 @@ func (e *Engine) submitWarm(ctx context.Context, reqs []Request) []Result {
 			}
 			return results
 		}
-		again := make([]Request, len(places))
-		for k, i := range places {
-			again[k] = reqs[i]
-		}
-		for k, res := range e.submit(ctx, again) {
-			results[places[k]] = res
-		}
+		submitSome(reqs, places, results, func(again []Request) []Result { return e.submit(ctx, again) })
 	}
 }

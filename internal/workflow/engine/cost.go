@@ -50,16 +50,12 @@ func (q *queue) charge(w *work, tenant string, requests int) {
 }
 
 func (w *work) refuseLate() {
+	var late work
 	for _, it := range w.late {
-		late := work{}
-		if it.unit != nil {
-			late.units = []*unitCall{it.unit}
-		} else {
-			late.calls = []*call{it.call}
-		}
-		late.fail(errLate)
-		late.done()
+		late.add(it)
 	}
+	late.fail(errLate)
+	late.done()
 	w.late = nil
 }
 

@@ -109,11 +109,6 @@ func (e *Engine) submit(ctx context.Context, reqs []Request) []Result {
 	}
 }
 
-var errGone = &fault.Error{
-	Kind: fault.Unavailable, Code: "TIMEOUT", RetryAfter: time.Second,
-	Message: "the answer did not come in time; repeat with the same key to learn the outcome",
-}
-
 // errInJob refuses a caller whose job holds up the loop that the engine commits through.
 var errInJob = fault.Wrap("engine", errors.New("a job cannot wait for the engine; its SQL and commands are a unit"))
 

@@ -68,8 +68,7 @@ func (e *entry) add(execution flow.ID, row *LogRow) error {
 	}
 	e.commitNo = row.CommitNo
 	e.logBytes += len(row.Body)
-	for i := range records {
-		r := &records[i]
+	for _, r := range records {
 		for _, ev := range r.Events {
 			e.state = flow.Apply(e.state, ev)
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -23,7 +24,7 @@ type keyAt struct {
 // MaxKeys is how many keys one execution remembers at a time.
 const MaxKeys = 1 << 18
 
-const keyringIndexFrom = 64
+const keyIndexFrom = 64
 
 // keyHash finds a key of a command on a node (FNV-1a). It need not be unique.
 func keyHash(command, node, key string) uint64 {
@@ -41,12 +42,16 @@ func (k *keyIndex) add(hash uint64, commit int64, at flow.Time) {
 	k.all = append(k.all, keyAt{hash, uint32(commit), uint32(at / 1000)})
 	if k.index != nil {
 		k.index[hash] = len(k.all) - 1
-	} else if len(k.all) > keyringIndexFrom {
+	} else {
 		k.reindex()
 	}
 }
 
 func (k *keyIndex) reindex() {
+	k.index = nil
+	if len(k.all) <= keyIndexFrom {
+		return
+	}
 	k.index = make(map[uint64]int, 2*len(k.all))
 	for i, key := range k.all {
 		k.index[key.hash] = i
@@ -74,17 +79,9 @@ func (k *keyIndex) rows(hash uint64) []int64 {
 
 // dropBefore drops keys that were used before the second of an instant.
 func (k *keyIndex) dropBefore(at flow.Time) {
-	kept := k.all[:0]
-	for _, key := range k.all {
-		if flow.Time(key.at) >= at/1000 {
-			kept = append(kept, key)
-		}
-	}
-	if len(kept) == len(k.all) {
-		return
-	}
-	k.all, k.index = kept, nil
-	if len(kept) > keyringIndexFrom {
+	all := len(k.all)
+	k.all = slices.DeleteFunc(k.all, func(key keyAt) bool { return flow.Time(key.at) < at/1000 })
+	if len(k.all) < all {
 		k.reindex()
 	}
 }
@@ -110,8 +107,6 @@ func (k *keyIndex) parse(b []byte) error {
 			binary.BigEndian.Uint32(b[12:]),
 		})
 	}
-	if len(k.all) > keyringIndexFrom {
-		k.reindex()
-	}
+	k.reindex()
 	return nil
 }

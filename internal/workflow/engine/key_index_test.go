@@ -10,7 +10,7 @@ import (
 // TestAKeyOfAnExecutionIsForgottenAfterItsTime looks at few keys and at so many that they have an
 // index. A key is known by its second: it is forgotten at the end of that, and never before.
 func TestAKeyOfAnExecutionIsForgottenAfterItsTime(t *testing.T) {
-	for _, n := range []int{1, keyringIndexFrom + 1} {
+	for _, n := range []int{1, keyIndexFrom + 1} {
 		var k keyIndex
 		for i := range n {
 			k.add(uint64(i), int64(i+1), 1500)

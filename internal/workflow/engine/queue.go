@@ -117,33 +117,29 @@ type queue struct {
 }
 
 var (
-	errBusy = &fault.Error{
-		Kind: fault.Unavailable, Code: "OVERLOADED", RetryAfter: time.Second,
-		Message: "too many commands are waiting; nothing was done, repeat with the same key",
-	}
+	errBusy    = fault.Overloaded("too many commands are waiting; nothing was done, repeat with the same key")
 	errCrowded = fault.TooMuch(MaxTenantQueue,
 		"too many commands of this tenant are waiting; nothing was done, send fewer at a time and repeat with the "+
 			"same key")
 	errCancels = fault.TooMuch(MaxCancelQueue,
 		"too many cancels of this tenant are waiting; nothing was done, send fewer at a time and repeat with the "+
 			"same key")
-	errLate = &fault.Error{
-		Kind: fault.Unavailable, Code: "OVERLOADED", RetryAfter: time.Second,
-		Message: "the command waited too long for its turn; nothing was done, repeat with the same key",
-	}
-	errRaced = &fault.Error{
-		Kind: fault.Unavailable, Code: "STORAGE_BUSY", RetryAfter: time.Second,
-		Message: "another process was at the same thing twice; nothing was done, repeat with the same key",
-	}
-	errLocked = &fault.Error{
-		Kind: fault.Unavailable, Code: "STORAGE_BUSY", RetryAfter: time.Second,
-		Message: "somebody else holds this execution in the database; nothing was done, repeat with the same key",
-	}
-	errClosed = &fault.Error{
-		Kind: fault.Unavailable, Code: "SHUTTING_DOWN", RetryAfter: time.Second,
-		Message: "this process is shutting down; nothing was done, repeat with the same key",
-	}
+	errLate  = fault.Overloaded("the command waited too long for its turn; nothing was done, repeat with the same key")
+	errRaced = unavailable("STORAGE_BUSY",
+		"another process was at the same thing twice; nothing was done, repeat with the same key")
+	errLocked = unavailable("STORAGE_BUSY",
+		"somebody else holds this execution in the database; nothing was done, repeat with the same key")
+	errClosed = unavailable("SHUTTING_DOWN",
+		"this process is shutting down; nothing was done, repeat with the same key")
+	errCold = fault.Overloaded(
+		"the graph is large and still being prepared; nothing was done, repeat with the same key")
+	errGone = unavailable("TIMEOUT",
+		"the answer did not come in time; repeat with the same key to learn the outcome")
 )
+
+func unavailable(code, message string) *fault.Error {
+	return &fault.Error{Kind: fault.Unavailable, Code: code, RetryAfter: time.Second, Message: message}
+}
 
 // refuse says why an item cannot be accepted, nil when it can. A tenant has its part of the queue,
 // so that others find room; cancels have room of their own.
@@ -294,12 +290,17 @@ func (q *queue) nextOne(w *work, it item, now time.Time) int {
 	}
 	tenant, _ := it.place()
 	q.charge(w, tenant, it.count())
+	w.add(it)
+	return it.count()
+}
+
+// add adds a call or a unit.
+func (w *work) add(it item) {
 	if it.unit != nil {
 		w.units = append(w.units, it.unit)
 	} else {
 		w.calls = append(w.calls, it.call)
 	}
-	return it.count()
 }
 
 // rest is what remains of s after its first n, nil when that is nothing, so that

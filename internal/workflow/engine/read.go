@@ -160,7 +160,7 @@ func (r *Reads) Walk(ctx context.Context, q ListQuery, after Head) ([]Head, erro
 }
 
 // rowOf reads the row of a log that holds an event, and says how long it is.
-func rowOf(ctx context.Context, log LogReader, num int64, id flow.ID, seq uint64) ([]record, int, error) {
+func rowOf(ctx context.Context, log LogReader, num int64, id flow.ID, seq uint64) ([]*record, int, error) {
 	rows, err := log.Rows(ctx, num, seq, 1)
 	if err != nil {
 		return nil, 0, fault.Wrap("engine.data", err)
@@ -175,9 +175,9 @@ func rowOf(ctx context.Context, log LogReader, num int64, id flow.ID, seq uint64
 }
 
 // eventOf finds an event in the records of a row; nil: it is in another one.
-func eventOf(row []record, seq uint64) *flow.Event {
-	for i := range row {
-		if ev := row[i].event(seq); ev != nil {
+func eventOf(row []*record, seq uint64) *flow.Event {
+	for _, r := range row {
+		if ev := r.event(seq); ev != nil {
 			return ev
 		}
 	}

@@ -88,7 +88,7 @@ func (p *commandPage) add(row *LogRow) error {
 	if err := json.Unmarshal(row.Body, &brief, flow.Stored); err != nil {
 		return fmt.Errorf("log row %d of %v: %w", row.CommitNo, p.query.Execution, err)
 	}
-	var records []record
+	var records []*record
 	for i := range brief {
 		p.seen++
 		if p.query.Accepted != nil && *p.query.Accepted != (brief[i].Refused == nil) {
@@ -104,7 +104,7 @@ func (p *commandPage) add(row *LogRow) error {
 				return err
 			}
 		}
-		p.found = append(p.found, decided(&records[i], p.seen))
+		p.found = append(p.found, decided(records[i], p.seen))
 	}
 	return nil
 }

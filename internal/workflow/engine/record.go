@@ -77,18 +77,8 @@ type storedRecord struct {
 	Events    []jsontext.Value  `json:"e,omitempty"`
 	CancelSeq uint64            `json:"s,omitzero"`
 	Task      *taskRef          `json:"x,omitempty"`
-	Refused   *storedRefusal    `json:"f,omitempty"`
+	Refused   *flow.Refusal     `json:"f,omitempty"`
 	Late      *LateResult       `json:"l,omitempty"`
-}
-
-type storedRefusal struct {
-	Guard     flow.Guard      `json:"g"`
-	Reason    string          `json:"r"`
-	Execution flow.Status     `json:"e,omitzero"`
-	Status    flow.NodeStatus `json:"n,omitzero"`
-	Attempt   int             `json:"a,omitzero"`
-	Cause     flow.EventRef   `json:"c"`
-	Fence     uint64          `json:"f,omitzero"`
 }
 
 var b64 = base64.RawURLEncoding
@@ -146,10 +136,8 @@ func appendRecord(dst []byte, r *record) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if f := r.Refused; f != nil {
-		refusal := storedRefusal{f.Guard, f.Reason, f.Execution, f.NodeStatus, f.Attempt, f.Cause, f.Fence}
-		dst, err = appendJSON(append(dst, `,"f":`...), &refusal)
-		if err != nil {
+	if r.Refused != nil {
+		if dst, err = appendJSON(append(dst, `,"f":`...), r.Refused); err != nil {
 			return nil, err
 		}
 	}
@@ -218,12 +206,12 @@ func appendJSON(dst []byte, v any) ([]byte, error) {
 }
 
 // parseRow reads the records of a log row and checks that it has the events that it says.
-func parseRow(execution flow.ID, row *LogRow) ([]record, error) {
+func parseRow(execution flow.ID, row *LogRow) ([]*record, error) {
 	var stored []storedRecord
 	if err := json.Unmarshal(row.Body, &stored, flow.Stored); err != nil {
 		return nil, fmt.Errorf("log row %d of %v: %w", row.CommitNo, execution, err)
 	}
-	out := make([]record, len(stored))
+	out := make([]*record, len(stored))
 	seq := row.FirstSeq
 	for i := range stored {
 		r, err := stored[i].expand(execution, seq)
@@ -240,10 +228,10 @@ func parseRow(execution flow.ID, row *LogRow) ([]record, error) {
 	return out, nil
 }
 
-func (s *storedRecord) expand(execution flow.ID, seq uint64) (record, error) {
-	r := record{
+func (s *storedRecord) expand(execution flow.ID, seq uint64) (*record, error) {
+	r := &record{
 		Command: s.Command, Node: s.Node, At: flow.Time(s.At), Corr: s.Corr, Actor: actorOf(s.Actor),
-		CancelSeq: s.CancelSeq, Task: s.Task, Late: s.Late,
+		CancelSeq: s.CancelSeq, Task: s.Task, Refused: s.Refused, Late: s.Late,
 	}
 	r.Once.Key, r.Once.Members = s.Key, membersOf(s.Members)
 	if s.Hash != "" {
@@ -253,14 +241,11 @@ func (s *storedRecord) expand(execution flow.ID, seq uint64) (record, error) {
 		}
 		copy(r.Once.Hash[:], b)
 	}
-	if f := s.Refused; f != nil {
-		r.Refused = &flow.Refusal{
-			Command: s.Command, Guard: f.Guard, Reason: f.Reason, Execution: f.Execution,
-			Node: s.Node, NodeStatus: f.Status, Attempt: f.Attempt, Cause: f.Cause, Fence: f.Fence,
-		}
+	if r.Refused != nil {
+		r.Refused.Command, r.Refused.Node = s.Command, s.Node
 	}
 	var err error
-	r.Events, err = s.events(&r, execution, seq, nil)
+	r.Events, err = s.events(r, execution, seq, nil)
 	return r, err
 }
 

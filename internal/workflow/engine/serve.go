@@ -230,13 +230,7 @@ func (s *claimServer) notTaken(rows []ReadyRow) []ReadyRow {
 	for _, r := range s.b.deleted {
 		gone[r] = true
 	}
-	kept := rows[:0]
-	for _, r := range rows {
-		if !gone[r] {
-			kept = append(kept, r)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(rows, func(r ReadyRow) bool { return gone[r] })
 }
 
 // startRows starts tasks that were ready before this commit, until it is heavy, and gives how many
@@ -250,7 +244,16 @@ func (s *claimServer) startRows(c *claim, rows []ReadyRow) (int, error) {
 			wants = append(wants, s.wantNum(r))
 		}
 	}
-	left, err := s.fetchNums(wants)
+	var left []int64 // executions that cannot be used
+	err := s.b.fetchOr(wants, func(w *Want, err error) {
+		switch {
+		case fault.KindOf(err) == fault.NotFound:
+			return
+		case !errors.Is(err, errLocked):
+			s.b.e.cfg.Log.ErrorContext(s.b.ctx, "a ready task is left out, its log is damaged", "error", err)
+		}
+		left = append(left, w.Num)
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -288,40 +291,6 @@ func (s *claimServer) wantNum(r ReadyRow) Want {
 		w.ID, w.Known = ent.state.Execution, ent.commitNo
 	}
 	return w
-}
-
-// fetchNums makes entries available, in one read, and gives the numbers of those
-// that cannot be used.
-func (s *claimServer) fetchNums(wants []Want) (left []int64, err error) {
-	if len(wants) == 0 {
-		return nil, nil
-	}
-	histories, err := s.b.lock(wants)
-	if err != nil {
-		return nil, err
-	}
-	for i := range histories {
-		h := &histories[i]
-		if !h.Found || s.b.nums[h.Head.Num] != nil { // two tasks of one execution
-			continue
-		}
-		if h.Locked {
-			left = append(left, h.Head.Num)
-			continue
-		}
-		if h.Fresh {
-			s.b.fresh(h.Head.ID, h)
-			continue
-		}
-		ent, err := rebuild(h)
-		if err != nil {
-			s.b.e.cfg.Log.ErrorContext(s.b.ctx, "a ready task is left out, its log is damaged", "error", err)
-			left = append(left, h.Head.Num)
-			continue
-		}
-		s.b.use(h.Head.ID, ent)
-	}
-	return left, nil
 }
 
 // start starts one ready task for a claim. A stale row is deleted.

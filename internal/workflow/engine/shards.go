@@ -112,21 +112,13 @@ func (s *Shards) Submit(ctx context.Context, reqs []Request) []Result {
 	var wg sync.WaitGroup
 	for k, mine := range places {
 		if mine != nil {
-			wg.Go(func() { s.part(ctx, s.all[k], reqs, mine, results) })
+			wg.Go(func() {
+				submitSome(reqs, mine, results, func(part []Request) []Result { return s.all[k].Submit(ctx, part) })
+			})
 		}
 	}
 	wg.Wait()
 	return results
-}
-
-func (s *Shards) part(ctx context.Context, e *Engine, reqs []Request, places []int, results []Result) {
-	mine := make([]Request, len(places))
-	for i, place := range places {
-		mine[i] = reqs[place]
-	}
-	for i, r := range e.Submit(ctx, mine) {
-		results[places[i]] = r
-	}
 }
 
 // Do runs a unit: a caller's SQL and engine commands in one transaction.

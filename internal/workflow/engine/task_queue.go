@@ -53,14 +53,7 @@ func (ts *taskQueues) reset() {
 }
 
 func (l *taskQueue) prune() {
-	kept := l.waiters[:0]
-	for _, c := range l.waiters {
-		if c.isOpen() {
-			kept = append(kept, c)
-		}
-	}
-	clear(l.waiters[len(kept):])
-	l.waiters = kept
+	l.waiters = slices.DeleteFunc(l.waiters, func(c *claim) bool { return !c.isOpen() })
 }
 
 // drop drops tasks that nobody will start: to find that out, a claim would have to read their executions.

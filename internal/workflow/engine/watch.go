@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -107,9 +108,5 @@ func (w *watchers) ids() []flow.ID {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ids := make([]flow.ID, 0, len(w.byID))
-	for id := range w.byID {
-		ids = append(ids, id)
-	}
-	return ids
+	return slices.Collect(maps.Keys(w.byID))
 }

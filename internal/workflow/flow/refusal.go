@@ -25,17 +25,17 @@ const (
 )
 
 // Refusal is a command that the state refused: which rule said no, what it saw, and the event that
-// made it so.
+// made it so. Its JSON is that of a record in the log, which has the command and the node itself.
 type Refusal struct {
-	Command    string
-	Guard      Guard
-	Reason     string // why, after "<command> rejected because "
-	Execution  Status
-	Node       string
-	NodeStatus NodeStatus
-	Attempt    int // of the node; 0 when the refusal is not about one
-	Cause      EventRef
-	Fence      uint64 // the seq where cancel won, 0 when there was no cancel
+	Command    string     `json:"-"`
+	Guard      Guard      `json:"g"`
+	Reason     string     `json:"r"` // why, after "<command> rejected because "
+	Execution  Status     `json:"e,omitzero"`
+	Node       string     `json:"-"`
+	NodeStatus NodeStatus `json:"n,omitzero"`
+	Attempt    int        `json:"a,omitzero"` // of the node; 0 when the refusal is not about one
+	Cause      EventRef   `json:"c"`
+	Fence      uint64     `json:"f,omitzero"` // the seq where cancel won, 0 when there was no cancel
 }
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%s rejected because %s", r.Command, r.Reason) }
