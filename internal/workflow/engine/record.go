@@ -51,14 +51,13 @@ type taskRef struct {
 	LeaseUntil flow.Time `json:"l,omitzero"`
 }
 
-// append writes a taskRef of the record's own execution, as its tags say but faster.
-func (t *taskRef) append(dst []byte) ([]byte, error) {
-	dst, err := jsontext.AppendQuote(append(dst, `{"n":`...), t.Node)
-	dst = strconv.AppendInt(append(dst, `,"a":`...), int64(t.Attempt), 10)
-	if t.LeaseUntil != 0 {
-		dst = append(append(append(dst, `,"l":"`...), t.LeaseUntil.String()...), '"')
-	}
-	return append(dst, '}'), err
+// write writes a taskRef of the record's own execution, as its tags say but faster.
+func (t *taskRef) write(w *flow.Writer) {
+	w.Quote(`,"x":{"n":`, t.Node)
+	w.Raw(`,"a":`)
+	w.Dst = strconv.AppendInt(w.Dst, int64(t.Attempt), 10)
+	w.Time(`,"l":"`, t.LeaseUntil)
+	w.Raw(`}`)
 }
 
 // storedRecord is the form of a record in the log. Names are short: they are
@@ -85,124 +84,79 @@ var b64 = base64.RawURLEncoding
 
 // appendRecord writes r as one JSON value.
 func appendRecord(dst []byte, r *record) ([]byte, error) {
-	var err error
-	str := func(name, v string) {
-		if v != "" && err == nil {
-			dst = append(dst, name...)
-			dst, err = jsontext.AppendQuote(dst, v)
-		}
-	}
-	str(`{"c":`, r.Command)
-	str(`,"n":`, r.Node)
+	w := flow.Writer{Dst: dst}
+	w.Quote(`{"c":`, r.Command)
+	w.Text(`,"n":`, r.Node)
 	if r.Once.Key != "" {
-		str(`,"k":`, r.Once.Key)
+		w.Quote(`,"k":`, r.Once.Key)
 		if r.Once.Hash != (wire.Once{}).Hash {
-			dst = append(dst, `,"h":"`...)
-			dst = b64.AppendEncode(dst, r.Once.Hash[:])
-			dst = append(dst, '"')
+			writeBase64(&w, `,"h":"`, r.Once.Hash[:])
 		}
-		for i, m := range r.Once.Members {
-			if i == 0 {
-				dst = append(dst, `,"m":{`...)
-			} else {
-				dst = append(dst, ',')
-			}
-			if dst, err = jsontext.AppendQuote(dst, m.Name); err != nil {
-				return nil, err
-			}
-			dst = append(dst, ':')
-			dst = strconv.AppendUint(dst, uint64(m.Digest), 10)
+		name := `,"m":{`
+		for _, m := range r.Once.Members {
+			w.Quote(name, m.Name)
+			w.Dst = strconv.AppendUint(append(w.Dst, ':'), uint64(m.Digest), 10)
+			name = `,`
 		}
 		if len(r.Once.Members) > 0 {
-			dst = append(dst, '}')
+			w.Raw(`}`)
 		}
 	}
-	dst = append(dst, `,"t":`...)
-	dst = strconv.AppendInt(dst, int64(r.At), 10)
-	str(`,"r":`, r.Corr)
-	dst = append(dst, `,"a":`...)
-	if dst, err = appendActor(dst, r.Actor); err != nil {
-		return nil, err
+	w.Dst = strconv.AppendInt(append(w.Dst, `,"t":`...), int64(r.At), 10)
+	w.Text(`,"r":`, r.Corr)
+	writeActor(&w, `,"a":`, r.Actor)
+	if len(r.Events) > 0 {
+		writeEvents(&w, r.Events)
 	}
-	if dst, err = appendEvents(dst, r.Events); err != nil {
-		return nil, err
-	}
-	if r.CancelSeq > 0 {
-		dst = append(dst, `,"s":`...)
-		dst = strconv.AppendUint(dst, r.CancelSeq, 10)
-	}
+	w.Number(`,"s":`, int64(r.CancelSeq))
 	if r.Task != nil {
-		if dst, err = r.Task.append(append(dst, `,"x":`...)); err != nil {
-			return nil, err
-		}
+		r.Task.write(&w)
 	}
 	if r.Refused != nil {
-		if dst, err = appendJSON(append(dst, `,"f":`...), r.Refused); err != nil {
-			return nil, err
-		}
+		w.JSON(`,"f":`, r.Refused)
 	}
 	if r.Late != nil {
-		if dst, err = appendJSON(append(dst, `,"l":`...), r.Late); err != nil {
-			return nil, err
-		}
+		w.JSON(`,"l":`, r.Late)
 	}
-	return append(dst, '}'), err
+	w.Raw(`}`)
+	return w.Dst, w.Err
 }
 
-func appendActor(dst []byte, a flow.Actor) ([]byte, error) {
-	dst = append(dst, '[', '"')
-	dst = append(dst, a.Kind...)
-	dst = append(dst, '"')
-	if a.ID != "" {
-		var err error
-		if dst, err = jsontext.AppendQuote(append(dst, ','), a.ID); err != nil {
-			return nil, err
-		}
-	}
-	return append(dst, ']'), nil
+// writeBase64 writes bytes. Their name ends with the opening quote.
+func writeBase64(w *flow.Writer, name string, b []byte) {
+	w.Dst = append(b64.AppendEncode(append(w.Dst, name...), b), '"')
 }
 
-// appendEvents writes the events of one decision, each as [type, payload], and the actor where it is
+func writeActor(w *flow.Writer, name string, a flow.Actor) {
+	w.Raw(name)
+	w.Raw(`["`)
+	w.Raw(a.Kind)
+	w.Raw(`"`)
+	w.Text(`,`, a.ID)
+	w.Raw(`]`)
+}
+
+// writeEvents writes the events of one decision, each as [type, payload], and the actor where it is
 // not the record's (first) or the system (later).
-func appendEvents(dst []byte, events []flow.Event) ([]byte, error) {
-	if len(events) == 0 {
-		return dst, nil
-	}
+func writeEvents(w *flow.Writer, events []flow.Event) {
 	first := &events[0]
-	dst = append(dst, `,"i":"`...)
-	dst = b64.AppendEncode(dst, first.ID[:])
-	dst = append(dst, '"')
+	writeBase64(w, `,"i":"`, first.ID[:])
 	if !first.CausationID.IsZero() {
-		dst = append(dst, `,"p":"`...)
-		dst = b64.AppendEncode(dst, first.CausationID[:])
-		dst = append(dst, '"')
+		writeBase64(w, `,"p":"`, first.CausationID[:])
 	}
-	dst = append(dst, `,"e":[`...)
-	var err error
+	before := `,"e":[[`
 	for i := range events {
 		ev := &events[i]
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, '[')
-		dst = strconv.AppendUint(dst, uint64(ev.Type), 10)
-		dst = append(dst, ',')
-		if dst, err = flow.AppendPayload(dst, ev.Payload); err != nil {
-			return nil, fmt.Errorf("payload of %v: %w", ev.Type, err)
-		}
+		w.Dst = strconv.AppendUint(append(w.Dst, before...), uint64(ev.Type), 10)
+		w.Raw(`,`)
+		w.Payload(ev.Payload)
 		if i > 0 && ev.Actor != (flow.Actor{Kind: flow.KindSystem}) {
-			if dst, err = appendActor(append(dst, ','), ev.Actor); err != nil {
-				return nil, err
-			}
+			writeActor(w, `,`, ev.Actor)
 		}
-		dst = append(dst, ']')
+		w.Raw(`]`)
+		before = `,[`
 	}
-	return append(dst, ']'), nil
-}
-
-func appendJSON(dst []byte, v any) ([]byte, error) {
-	b, err := json.Marshal(v)
-	return append(dst, b...), err
+	w.Raw(`]`)
 }
 
 // parseRow reads the records of a log row and checks that it has the events that it says.

@@ -204,15 +204,10 @@ func (n *Node) wait(p *NodeWaiting, ev *Event) {
 // count adds the callers' data that an event of a node brought. NODE_FAILED and
 // the events of the execution's end only repeat what was counted before.
 func (s *State) count(p Payload) {
+	s.Data += int64(len(DataOf(p)))
 	switch p := p.(type) {
-	case *NodeSucceeded:
-		s.Data += int64(len(p.Output))
-	case *NodeResumed:
-		s.Data += int64(len(p.Output))
-	case *NodeWaiting:
-		s.Data += int64(len(p.Prompt))
 	case *NodeProgressReported:
-		s.Data += int64(len(p.Metrics) + len(p.Message))
+		s.Data += int64(len(p.Message))
 	case *NodeFailReported:
 		s.Data += p.Error.size()
 	}

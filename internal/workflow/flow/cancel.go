@@ -2,9 +2,9 @@ package flow
 
 import "slices"
 
-// cancel ends the execution. Nothing stands in its way: no plan, no data, no limit. A second
+// decide ends the execution. Nothing stands in its way: no plan, no data, no limit. A second
 // cancel is accepted and changes nothing.
-func (d *draft) cancel(c Cancel) error {
+func (c Cancel) decide(d *draft) error {
 	switch d.Status {
 	case Canceled:
 		return nil
@@ -35,8 +35,8 @@ func (d *draft) cancelAll(reason string, by *Actor) {
 	d.emit(&ExecutionCanceled{Reason: reason, CanceledAt: d.facts.Now})
 }
 
-// cancelNode ends one node. One that was not reached yet counts when it is reached.
-func (d *draft) cancelNode(c CancelNode) error {
+// decide ends one node. One that was not reached yet counts when it is reached.
+func (c CancelNode) decide(d *draft) error {
 	i, err := d.node()
 	if err != nil {
 		return err

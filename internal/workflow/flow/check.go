@@ -16,7 +16,7 @@ func checkNode(i int, n *NodeSpec) error {
 		return invalidGraph(fmt.Sprintf("nodes[%d].nodeId", i), "%q is not a name: use 1 to %d of A-Z a-z 0-9 . _ -",
 			shorten(n.NodeID), MaxName)
 	case !n.Type.valid():
-		return refuse(n.NodeID, "node %q has no type", n.NodeID)
+		return refuse("node", n.NodeID, "has no type")
 	}
 	if err := checkFields(n); err != nil {
 		return err
@@ -110,16 +110,16 @@ func (c *compiler) checkEdge(k int, e *Edge) (from, to int, err error) {
 		return 0, 0, invalidGraph(field("on"), "%q does not exist: use %s or %s", shorten(string(e.On)), OnSuccess,
 			OnFailure)
 	case from == to:
-		return 0, 0, refuse(e.From, "node %q has an edge to itself", e.From)
+		return 0, 0, refuse("node", e.From, "has an edge to itself")
 	}
 	kind := c.nodes[from].spec.Type
 	switch {
 	case kind.Terminal():
-		return 0, 0, refuse(e.From, "node %q is a %s node: no edge may leave it", e.From, kind)
+		return 0, 0, refuse("node", e.From, "is a %s node: no edge may leave it", kind)
 	case to == c.start:
-		return 0, 0, refuse(e.To, "node %q is the Start node: no edge may lead to it (from %q)", e.To, e.From)
+		return 0, 0, refuse("node", e.To, "is the Start node: no edge may lead to it (from %q)", e.From)
 	case e.On == OnFailure && kind != TaskKind && kind != WaitKind && kind != JoinKind:
-		return 0, 0, refuse(e.From, "node %q is a %s node: only a Task, a Wait or a Join has failure edges", e.From,
+		return 0, 0, refuse("node", e.From, "is a %s node: only a Task, a Wait or a Join has failure edges",
 			kind)
 	}
 	return from, to, nil
@@ -133,7 +133,7 @@ func (c *compiler) find(id string) int {
 }
 
 func refuseField(n *NodeSpec, field, format string, args ...any) *fault.Error {
-	e := refuse(n.NodeID, "node %q: %s: "+format, append([]any{n.NodeID, field}, args...)...)
+	e := refuseAt(n.NodeID, "node %q: %s: "+format, append([]any{n.NodeID, field}, args...)...)
 	e.Details.(map[string]any)["field"] = field
 	return e
 }

@@ -14,31 +14,29 @@ func AppendEnvelope(dst []byte, ev *Event) ([]byte, error) {
 	if ev.Payload == nil || !ev.Type.Valid() || ev.Payload.Type() != ev.Type {
 		return dst, fmt.Errorf("flow: event %d has no payload of its type %s", ev.Seq, ev.Type)
 	}
-	w := writer{dst: dst}
-	w.raw(`{"eventId":"`)
-	w.dst = ev.ID.append(w.dst)
-	w.raw(`","executionId":"`)
-	w.dst = ev.Execution.append(w.dst)
-	w.raw(`","seq":`)
-	w.dst = strconv.AppendUint(w.dst, ev.Seq, 10)
-	w.raw(`,"type":"`)
-	w.raw(ev.Type.String())
-	w.raw(`","occurredAt":"`)
-	w.dst = ev.At.append(w.dst)
-	w.raw(`","actor":`)
+	w := Writer{Dst: dst}
+	w.Raw(`{"eventId":"`)
+	w.Dst = ev.ID.append(w.Dst)
+	w.Raw(`","executionId":"`)
+	w.Dst = ev.Execution.append(w.Dst)
+	w.Raw(`","seq":`)
+	w.Dst = strconv.AppendUint(w.Dst, ev.Seq, 10)
+	w.Raw(`,"type":"`)
+	w.Raw(ev.Type.String())
+	w.Raw(`","occurredAt":"`)
+	w.Dst = ev.At.append(w.Dst)
+	w.Raw(`","actor":`)
 	w.actor(&ev.Actor)
-	w.text(`,"correlationId":`, ev.CorrelationID)
+	w.Text(`,"correlationId":`, ev.CorrelationID)
 	if !ev.CausationID.IsZero() {
-		w.raw(`,"causationId":"`)
-		w.dst = append(ev.CausationID.append(w.dst), '"')
+		w.Raw(`,"causationId":"`)
+		w.Dst = append(ev.CausationID.append(w.Dst), '"')
 	}
-	w.number(`,"schemaVersion":`, SchemaVersion)
-	w.raw(`,"payload":`)
-	if w.err != nil {
-		return w.dst, w.err
-	}
-	dst, err := AppendPayload(w.dst, ev.Payload)
-	return append(dst, '}'), err
+	w.Number(`,"schemaVersion":`, SchemaVersion)
+	w.Raw(`,"payload":`)
+	w.Payload(ev.Payload)
+	w.Raw(`}`)
+	return w.Dst, w.Err
 }
 
 func (ev Event) MarshalJSON() ([]byte, error) { return AppendEnvelope(nil, &ev) }
@@ -103,33 +101,11 @@ func (a Actor) valid() bool {
 	return slices.Contains([]string{KindSystem, KindUser, KindScheduler, KindExternal}, a.Kind)
 }
 
-// AppendPayload writes a payload, for the log and for the envelope. Those of every execution and
-// task are written by hand, the others by reflection.
+// AppendPayload writes a payload, for the log and for the envelope.
 func AppendPayload(dst []byte, p Payload) ([]byte, error) {
-	w := writer{dst: dst}
-	switch p := p.(type) { // not by an interface, which would put w on the heap
-	case *ExecutionCreated:
-		p.write(&w)
-	case *ExecutionStarted:
-		p.write(&w)
-	case *ExecutionCompleted:
-		p.write(&w)
-	case *NodeCreated:
-		p.write(&w)
-	case *NodeReady:
-		p.write(&w)
-	case *NodeStarted:
-		p.write(&w)
-	case *NodeSucceeded:
-		p.write(&w)
-	default:
-		b, err := json.Marshal(p)
-		if err != nil {
-			return dst, fmt.Errorf("flow: payload of %s: %w", p.Type(), err)
-		}
-		return append(dst, b...), nil
-	}
-	return append(w.dst, '}'), w.err
+	w := Writer{Dst: dst}
+	w.Payload(p)
+	return w.Dst, w.Err
 }
 
 // Stored reads JSON that was checked when it came in: to look again for names that are there
@@ -163,110 +139,147 @@ func readPayload(t Type, read func(Payload) error) (Payload, error) {
 	return p, nil
 }
 
-func (p *ExecutionCreated) write(w *writer) {
-	w.quote(`{"graphId":`, p.GraphID)
+func (p *ExecutionCreated) write(w *Writer) {
+	w.Quote(`{"graphId":`, p.GraphID)
 	w.data(`,"input":`, p.Input)
-	w.number(`,"graphVersion":`, p.GraphVersion)
-	w.text(`,"graphDigest":`, p.GraphDigest)
+	w.Number(`,"graphVersion":`, int64(p.GraphVersion))
+	w.Text(`,"graphDigest":`, p.GraphDigest)
 }
 
-func (p *ExecutionStarted) write(w *writer) {
-	w.raw(`{`)
+func (p *ExecutionStarted) write(w *Writer) {
+	w.Raw(`{`)
 	if p.StartedBy != nil {
-		w.raw(`"startedBy":`)
+		w.Raw(`"startedBy":`)
 		w.actor(p.StartedBy)
 	}
 }
 
-func (p *ExecutionCompleted) write(w *writer) {
-	w.raw(`{`)
+func (p *ExecutionCompleted) write(w *Writer) {
+	w.Raw(`{`)
 	w.data(`"result":`, p.Result)
 }
 
-func (p *NodeCreated) write(w *writer) {
+func (p *NodeCreated) write(w *Writer) {
 	if !p.NodeType.valid() {
-		w.fail(fmt.Errorf("flow: node type %d does not exist", uint8(p.NodeType)))
+		w.Fail(fmt.Errorf("flow: node type %d does not exist", uint8(p.NodeType)))
 		return
 	}
-	w.quote(`{"nodeId":`, p.NodeID)
-	w.raw(`,"nodeType":"`)
-	w.raw(kindNames[p.NodeType])
-	w.raw(`"`)
+	w.Quote(`{"nodeId":`, p.NodeID)
+	w.Raw(`,"nodeType":"`)
+	w.Raw(kindNames[p.NodeType])
+	w.Raw(`"`)
 	w.data(`,"meta":`, p.Meta)
 }
 
-func (p *NodeReady) write(w *writer) {
-	w.quote(`{"nodeId":`, p.NodeID)
-	w.number(`,"attempt":`, p.Attempt)
+func (p *NodeReady) write(w *Writer) {
+	w.Quote(`{"nodeId":`, p.NodeID)
+	w.Number(`,"attempt":`, int64(p.Attempt))
 }
 
-func (p *NodeStarted) write(w *writer) {
-	w.quote(`{"nodeId":`, p.NodeID)
-	w.raw(`,"attempt":`)
-	w.dst = strconv.AppendInt(w.dst, int64(p.Attempt), 10)
-	w.text(`,"workerId":`, p.WorkerID)
-	w.number(`,"leaseSeconds":`, p.Lease)
-	w.time(`,"leaseUntil":"`, p.LeaseUntil)
-	w.time(`,"timeoutAt":"`, p.TimeoutAt)
+func (p *NodeStarted) write(w *Writer) {
+	w.Quote(`{"nodeId":`, p.NodeID)
+	w.Raw(`,"attempt":`)
+	w.Dst = strconv.AppendInt(w.Dst, int64(p.Attempt), 10)
+	w.Text(`,"workerId":`, p.WorkerID)
+	w.Number(`,"leaseSeconds":`, int64(p.Lease))
+	w.Time(`,"leaseUntil":"`, p.LeaseUntil)
+	w.Time(`,"timeoutAt":"`, p.TimeoutAt)
 }
 
-func (p *NodeSucceeded) write(w *writer) {
-	w.quote(`{"nodeId":`, p.NodeID)
+func (p *NodeSucceeded) write(w *Writer) {
+	w.Quote(`{"nodeId":`, p.NodeID)
 	w.data(`,"output":`, p.Output)
 }
 
-// writer appends JSON and keeps the first error. Its members are left out when they are empty.
-type writer struct {
-	dst []byte
-	err error
+// Writer appends JSON and keeps the first error. A name is what stands before a value: comma, name and colon.
+type Writer struct {
+	Dst []byte
+	Err error
 }
 
-func (w *writer) raw(s string) { w.dst = append(w.dst, s...) }
+func (w *Writer) Raw(s string) { w.Dst = append(w.Dst, s...) }
 
-func (w *writer) fail(err error) {
-	if w.err == nil {
-		w.err = err
+func (w *Writer) Quote(name, value string) {
+	dst, err := jsontext.AppendQuote(append(w.Dst, name...), value)
+	w.Dst = dst
+	w.Fail(err)
+}
+
+// Fail notes an error; nil is none.
+func (w *Writer) Fail(err error) {
+	if w.Err == nil {
+		w.Err = err
 	}
 }
 
-func (w *writer) quote(name, value string) {
-	dst, err := jsontext.AppendQuote(append(w.dst, name...), value)
-	w.dst = dst
-	if err != nil {
-		w.fail(err)
-	}
-}
-
-func (w *writer) text(name, value string) {
+// Text leaves out an empty text.
+func (w *Writer) Text(name, value string) {
 	if value != "" {
-		w.quote(name, value)
+		w.Quote(name, value)
 	}
 }
 
-func (w *writer) number(name string, n int) {
+// Number leaves out 0.
+func (w *Writer) Number(name string, n int64) {
 	if n != 0 {
-		w.dst = strconv.AppendInt(append(w.dst, name...), int64(n), 10)
+		w.Dst = strconv.AppendInt(append(w.Dst, name...), n, 10)
 	}
 }
 
-// time writes a member whose name ends with the opening quote.
-func (w *writer) time(name string, t Time) {
+// Time leaves out none. Its name ends with the opening quote.
+func (w *Writer) Time(name string, t Time) {
 	if t != 0 {
-		w.dst = append(t.append(append(w.dst, name...)), '"')
+		w.Dst = append(t.append(append(w.Dst, name...)), '"')
 	}
+}
+
+// Payload writes the payload of an event. Those of every execution and task are written by hand, the others by
+// reflection.
+func (w *Writer) Payload(p Payload) {
+	switch p := p.(type) { // not by an interface, which would put w on the heap
+	case *ExecutionCreated:
+		p.write(w)
+	case *ExecutionStarted:
+		p.write(w)
+	case *ExecutionCompleted:
+		p.write(w)
+	case *NodeCreated:
+		p.write(w)
+	case *NodeReady:
+		p.write(w)
+	case *NodeStarted:
+		p.write(w)
+	case *NodeSucceeded:
+		p.write(w)
+	default:
+		b, err := json.Marshal(p)
+		if err != nil {
+			w.Fail(fmt.Errorf("flow: payload of %s: %w", p.Type(), err))
+		}
+		w.Dst = append(w.Dst, b...)
+		return
+	}
+	w.Raw(`}`)
+}
+
+// JSON writes a value by reflection.
+func (w *Writer) JSON(name string, v any) {
+	b, err := json.Marshal(v)
+	w.Dst = append(append(w.Dst, name...), b...)
+	w.Fail(err)
 }
 
 // data writes data that was checked and compacted when it came in (accept).
-func (w *writer) data(name string, data Data) {
+func (w *Writer) data(name string, data Data) {
 	if data != nil {
-		w.dst = append(append(w.dst, name...), data...)
+		w.Dst = append(append(w.Dst, name...), data...)
 	}
 }
 
-func (w *writer) actor(a *Actor) {
-	w.quote(`{"kind":`, a.Kind)
-	w.text(`,"id":`, a.ID)
-	w.raw(`}`)
+func (w *Writer) actor(a *Actor) {
+	w.Quote(`{"kind":`, a.Kind)
+	w.Text(`,"id":`, a.ID)
+	w.Raw(`}`)
 }
 
 // AppendState writes a state for a snapshot.

@@ -5,6 +5,9 @@ package flow
 type Command interface {
 	Name() string   // the name on the wire
 	Target() string // the node it is about, "" for the execution
+
+	// decide asks the guards and emits what the command does; settle does what follows from that.
+	decide(d *draft) error
 }
 
 // The commands. Attempt 0 and Worker "" mean "not given".

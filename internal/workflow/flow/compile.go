@@ -66,8 +66,13 @@ type compiler struct {
 	text     int                      // bytes of these texts
 }
 
-// refuse is an error about a node.
-func refuse(node, format string, args ...any) *fault.Error {
+// refuse is an error about a node, which its message begins with.
+func refuse(kind, node, format string, args ...any) *fault.Error {
+	return refuseAt(node, kind+" %q "+format, append([]any{node}, args...)...)
+}
+
+// refuseAt is an error at a node.
+func refuseAt(node, format string, args ...any) *fault.Error {
 	return invalidGraph("", format, args...).With(map[string]any{"nodeId": node})
 }
 
@@ -92,7 +97,7 @@ func (c *compiler) addNodes() error {
 			return err
 		}
 		if _, taken := c.index[spec.NodeID]; taken {
-			return refuse(spec.NodeID, "node %q is there twice", spec.NodeID)
+			return refuse("node", spec.NodeID, "is there twice")
 		}
 		c.index[spec.NodeID] = i
 		c.nodes[i] = planNode{spec: *spec, peer: -1}
@@ -114,7 +119,7 @@ func (c *compiler) checkStart() error {
 			continue
 		}
 		if c.start >= 0 {
-			return refuse(c.name(i), "node %q is a second Start; %q is the first", c.name(i), c.name(c.start))
+			return refuse("node", c.name(i), "is a second Start; %q is the first", c.name(c.start))
 		}
 		c.start = i
 	}
@@ -139,13 +144,13 @@ func (c *compiler) addEdges() error {
 		}
 		if e.When == "" && c.nodes[from].spec.Type != ForkKind {
 			if other, taken := open[e.On][from]; taken {
-				return refuse(e.From, "node %q has two unconditional %s edges, to %q and %q; only a Fork may", e.From,
+				return refuse("node", e.From, "has two unconditional %s edges, to %q and %q; only a Fork may",
 					e.On, c.name(other), e.To)
 			}
 			open[e.On][from] = to
 		}
 		if c.nodes[from].spec.Type == ForkKind && known[pair{from, to}] {
-			return refuse(e.From, "fork %q has two edges to %q; a branch is named by its first node", e.From, e.To)
+			return refuse("fork", e.From, "has two edges to %q; a branch is named by its first node", e.To)
 		}
 		edge := planEdge{to: to}
 		if e.When != "" {
@@ -205,7 +210,7 @@ func explainExpression(err error, node, field, format string, args ...any) error
 	if !ok || cause.Kind != fault.Invalid {
 		return err
 	}
-	e := refuse(node, format, args...)
+	e := refuseAt(node, format, args...)
 	e.Message += cause.Message
 	details := map[string]any{"nodeId": node, "field": field}
 	if place, ok := cause.Details.(map[string]any); ok { // line and column
@@ -229,7 +234,7 @@ func (c *compiler) checkWaysOn() error {
 		if !ends {
 			why = "the graph has no terminal node (Success, Failed or Canceled)"
 		}
-		return refuse(p.spec.NodeID, "node %q leads nowhere: %s", p.spec.NodeID, why)
+		return refuse("node", p.spec.NodeID, "leads nowhere: %s", why)
 	}
 	return nil
 }

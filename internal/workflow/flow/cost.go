@@ -18,7 +18,7 @@ func (p *Plan) CheckCost() error {
 			}
 			if _, err := budget.Eval(e.when, nil); errors.Is(err, expr.ErrSteps) {
 				from, to := p.nodes[i].spec.NodeID, p.nodes[e.to].spec.NodeID
-				return refuse(from, "edge from %q to %q: when: %v, whatever the data is", from, to, err)
+				return refuseAt(from, "edge from %q to %q: when: %v, whatever the data is", from, to, err)
 			}
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// expire acts only when the node still waits for that very instant, in that very attempt.
-func (d *draft) expire(c Expire) error {
+// decide acts only when the node still waits for that very instant, in that very attempt.
+func (c Expire) decide(d *draft) error {
 	i, ok := d.plan.Node(c.Node)
 	if !ok || !d.moves() {
 		return nil

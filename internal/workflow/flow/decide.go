@@ -24,7 +24,10 @@ func Decide(s State, c Command, f Facts) ([]Event, error) {
 
 // settle decides a command and everything that follows, up to the next rest point.
 func (d *draft) settle() error {
-	if err := d.decide(); err != nil {
+	if err := d.known(); err != nil {
+		return err
+	}
+	if err := d.command.decide(d); err != nil {
 		return err
 	}
 	if d.ended.how != 0 {
@@ -46,39 +49,6 @@ func (d *draft) settle() error {
 		}
 	}
 	return nil
-}
-
-func (d *draft) decide() error {
-	if err := d.known(); err != nil {
-		return err
-	}
-	switch c := d.command.(type) {
-	case Create:
-		return d.create(c)
-	case Start:
-		return d.start()
-	case Cancel:
-		return d.cancel(c)
-	case Archive:
-		return d.archive(c)
-	case StartNode:
-		return d.startNode(c)
-	case Progress:
-		return d.progress(c)
-	case Wait:
-		return d.wait(c)
-	case Resume:
-		return d.resume(c)
-	case Succeed:
-		return d.succeed(c)
-	case Fail:
-		return d.failed(c)
-	case CancelNode:
-		return d.cancelNode(c)
-	case Expire:
-		return d.expire(c)
-	}
-	return fmt.Errorf("flow: command %T does not exist", d.command)
 }
 
 // known checks that what a command names exists and that the plan is the

@@ -1,7 +1,7 @@
 package flow
 
-// create creates an execution and all its nodes. It runs on Start.
-func (d *draft) create(c Create) error {
+// decide creates an execution and all its nodes. It runs on Start.
+func (c Create) decide(d *draft) error {
 	input, err := d.take(c.Input, 0)
 	if err != nil {
 		return err
@@ -19,7 +19,7 @@ func (d *draft) create(c Create) error {
 	return nil
 }
 
-func (d *draft) start() error {
+func (Start) decide(d *draft) error {
 	if err := d.forward(); err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (d *draft) start() error {
 	return nil
 }
 
-func (d *draft) archive(c Archive) error {
+func (c Archive) decide(d *draft) error {
 	switch {
 	case !d.Status.Terminal():
 		return d.refuse(GuardEnded, "execution is %s", d.Status)

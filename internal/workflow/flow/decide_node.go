@@ -1,6 +1,6 @@
 package flow
 
-func (d *draft) startNode(c StartNode) error {
+func (c StartNode) decide(d *draft) error {
 	i, err := d.task(GuardNodeReady, NodeIsReady)
 	if err != nil {
 		return err
@@ -40,8 +40,8 @@ func (d *draft) startNext(id, worker string) {
 	}
 }
 
-// progress also renews the lease.
-func (d *draft) progress(c Progress) error {
+// decide also renews the lease.
+func (c Progress) decide(d *draft) error {
 	i, err := d.running(c.Attempt, c.Worker)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (d *draft) progress(c Progress) error {
 	return nil
 }
 
-func (d *draft) wait(c Wait) error {
+func (c Wait) decide(d *draft) error {
 	i, err := d.running(c.Attempt, c.Worker)
 	if err != nil {
 		return err
@@ -73,8 +73,8 @@ func (d *draft) wait(c Wait) error {
 	return nil
 }
 
-// resume ends a wait: a Task runs again, a Wait is done.
-func (d *draft) resume(c Resume) error {
+// decide ends a wait: a Task runs again, a Wait is done.
+func (c Resume) decide(d *draft) error {
 	i, err := d.node()
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (d *draft) resume(c Resume) error {
 	return nil
 }
 
-func (d *draft) succeed(c Succeed) error {
+func (c Succeed) decide(d *draft) error {
 	i, err := d.running(c.Attempt, c.Worker)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (d *draft) succeed(c Succeed) error {
 	return nil
 }
 
-func (d *draft) failed(c Fail) error {
+func (c Fail) decide(d *draft) error {
 	i, err := d.running(c.Attempt, c.Worker)
 	if err != nil {
 		return err

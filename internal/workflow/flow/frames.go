@@ -66,7 +66,7 @@ func (c *compiler) cycle(waiting []int) error {
 		}
 		path.WriteString(" → " + c.name(walk[k]))
 	}
-	return refuse(c.name(at), "node %q is part of a cycle: %s", c.name(at), path.String())
+	return refuse("node", c.name(at), "is part of a cycle: %s", path.String())
 }
 
 func (c *compiler) checkReached() error {
@@ -79,7 +79,7 @@ func (c *compiler) checkReached() error {
 	}
 	for i, ok := range reached {
 		if !ok {
-			return refuse(c.name(i), "node %q cannot be reached from the Start node", c.name(i))
+			return refuse("node", c.name(i), "cannot be reached from the Start node")
 		}
 	}
 	return nil
@@ -110,7 +110,7 @@ func (c *compiler) checkForks() error {
 	}
 	for i := range c.nodes {
 		if p := &c.nodes[i]; p.spec.Type == ForkKind && p.peer < 0 {
-			return refuse(p.spec.NodeID, "fork %q has no Join", p.spec.NodeID)
+			return refuse("fork", p.spec.NodeID, "has no Join")
 		}
 	}
 	return nil
@@ -126,13 +126,13 @@ func (c *compiler) openFrames(i int, heads map[[2]int]*frame) error {
 		depth += p.frame.depth
 	}
 	if depth > MaxNesting {
-		return refuse(p.spec.NodeID, "fork %q stands in %d other forks; at most %d are allowed", p.spec.NodeID, depth-1,
+		return refuse("fork", p.spec.NodeID, "stands in %d other forks; at most %d are allowed", depth-1,
 			MaxNesting-1)
 	}
 	for _, e := range p.success {
 		if c.nodes[e.to].spec.Type == JoinKind {
-			return refuse(p.spec.NodeID, "fork %q leads straight to join %q; a branch needs a node of its own",
-				p.spec.NodeID, c.name(e.to))
+			return refuse("fork", p.spec.NodeID, "leads straight to join %q; a branch needs a node of its own",
+				c.name(e.to))
 		}
 		heads[[2]int{i, e.to}] = &frame{fork: i, head: e.to, parent: p.frame, depth: depth}
 	}
@@ -164,11 +164,11 @@ func (c *compiler) keepFrame(i int, heads map[[2]int]*frame) error {
 	p := &c.nodes[i]
 	f, one := c.commonFrame(i, heads)
 	if !one {
-		return c.mixedFrames(i, heads, "node %q is reached from different branches: from %q (%s) and from %q (%s)")
+		return c.mixedFrames(i, heads)
 	}
 	if p.spec.Type == SuccessKind && f != nil {
-		return refuse(p.spec.NodeID, "node %q is a Success node inside fork %q; the fork must be joined first",
-			p.spec.NodeID, c.name(f.fork))
+		return refuse("node", p.spec.NodeID, "is a Success node inside fork %q; the fork must be joined first",
+			c.name(f.fork))
 	}
 	p.frame = f
 	return nil
@@ -181,16 +181,16 @@ func (c *compiler) closeFrame(i int, heads map[[2]int]*frame) error {
 	for _, from := range p.preds {
 		f := c.frameFrom(from, i, heads)
 		if f == nil {
-			return refuse(p.spec.NodeID, "join %q is reached from %q, which stands in no fork", p.spec.NodeID,
+			return refuse("join", p.spec.NodeID, "is reached from %q, which stands in no fork",
 				c.name(from))
 		}
 		if f.fork != first.fork {
-			return c.mixedFrames(i, heads, "join %q is reached from different forks: from %q (%s) and from %q (%s)")
+			return c.mixedFrames(i, heads)
 		}
 	}
 	fork := &c.nodes[first.fork]
 	if fork.peer >= 0 {
-		return refuse(fork.spec.NodeID, "fork %q has two Joins, %q and %q", fork.spec.NodeID, c.name(fork.peer),
+		return refuse("fork", fork.spec.NodeID, "has two Joins, %q and %q", c.name(fork.peer),
 			p.spec.NodeID)
 	}
 	fork.peer, p.peer, p.frame = i, first.fork, first.parent
@@ -221,17 +221,21 @@ func (c *compiler) fillForks() {
 }
 
 // mixedFrames names two ways to a node that do not go together.
-func (c *compiler) mixedFrames(i int, heads map[[2]int]*frame, format string) error {
+func (c *compiler) mixedFrames(i int, heads map[[2]int]*frame) error {
+	kind, of, join := "node", "branches", c.nodes[i].spec.Type == JoinKind
+	if join {
+		kind, of = "join", "forks"
+	}
 	preds := c.nodes[i].preds
 	first := c.frameFrom(preds[0], i, heads)
 	other := preds[0]
 	for _, from := range preds[1:] {
-		if f := c.frameFrom(from, i, heads); f != first && (c.nodes[i].spec.Type != JoinKind || f.fork != first.fork) {
+		if f := c.frameFrom(from, i, heads); f != first && (!join || f.fork != first.fork) {
 			other = from
 			break
 		}
 	}
-	return refuse(c.name(i), format, c.name(i),
+	return refuse(kind, c.name(i), "is reached from different "+of+": from %q (%s) and from %q (%s)",
 		c.name(preds[0]), c.describe(first), c.name(other), c.describe(c.frameFrom(other, i, heads)))
 }
 

@@ -97,7 +97,6 @@ func heads(ctx context.Context, sql *sqldb.Tx, query string, args ...any) ([]eng
 	return out, nil
 }
 
-// Due lists executions of a shard whose DueAt is not after now, after a place, and the next DueAt.
 func (s *Store) Due(
 	ctx context.Context, here flow.Time, of engine.Shard, after engine.Head, limit int,
 ) (due []engine.Head, next, now flow.Time, err error) {
@@ -122,7 +121,6 @@ func (s *Store) Due(
 	return due, 0, now, err
 }
 
-// Scan walks all executions.
 func (s *Store) Scan(ctx context.Context, after int64, limit int) (all []engine.Head, err error) {
 	err = s.read(ctx, "store.scan", func(ctx context.Context, sql *sqldb.Tx) error {
 		all, err = heads(ctx, sql, selectAll, after, limit)
@@ -131,7 +129,6 @@ func (s *Store) Scan(ctx context.Context, after int64, limit int) (all []engine.
 	return all, err
 }
 
-// List is a page of executions, newest first, and how many there are in all.
 func (s *Store) List(ctx context.Context, q engine.ListQuery) (page []engine.Head, total int, err error) {
 	l := newList(s.dialect, q)
 	err = s.read(ctx, "store.list", func(ctx context.Context, sql *sqldb.Tx) error {
@@ -153,7 +150,6 @@ func (s *Store) List(ctx context.Context, q engine.ListQuery) (page []engine.Hea
 	return page, total, err
 }
 
-// Walk gives executions, oldest first, after a place.
 func (s *Store) Walk(ctx context.Context, q engine.ListQuery, after engine.Head) (part []engine.Head, err error) {
 	q.CreatedFrom = max(q.CreatedFrom, after.CreatedAt)
 	l := newList(s.dialect, q)

@@ -25,7 +25,6 @@ func newestGraph(ctx context.Context, sql *sqldb.Tx, tenant, id string) (engine.
 	return scanGraph(tenant, sql.Row(ctx, selectNewestGraph, tenant, id))
 }
 
-// Graph is one version of a graph, the newest with version 0.
 func (s *Store) Graph(ctx context.Context, tenant, id string, version int) (g engine.GraphRow, err error) {
 	err = s.read(ctx, "store.graph", func(ctx context.Context, sql *sqldb.Tx) error {
 		g, err = graph(ctx, sql, tenant, id, version)
@@ -34,7 +33,6 @@ func (s *Store) Graph(ctx context.Context, tenant, id string, version int) (g en
 	return g, err
 }
 
-// Graph is one version of a graph, as this commit sees it.
 func (t *shared) Graph(ctx context.Context, tenant, id string, version int) (engine.GraphRow, error) {
 	g, err := graph(ctx, t.sql, tenant, id, version)
 	return g, fault.Wrap("store.graph", err)
@@ -81,7 +79,6 @@ func (s *Store) Graphs(
 // maxRaces is how often storing a graph is tried against others.
 const maxRaces = 10
 
-// PutGraph stores a version unless the newest one has the same digest.
 func (s *Store) PutGraph(ctx context.Context, g engine.GraphRow) (stored engine.GraphRow, created bool, err error) {
 	for range maxRaces {
 		if stored, created, err = s.putGraph(ctx, g); fault.KindOf(err) != fault.Conflict {

@@ -27,7 +27,6 @@ func digestOf(ref *engine.KeyRef) []byte {
 const selectKey = `SELECT hash, at, body FROM engine_key
 	WHERE digest = $1 AND tenant = $2 AND endpoint = $3 AND key = $4`
 
-// Keys gives remembered keys, in the order asked for.
 func (t *tx) Keys(ctx context.Context, refs []engine.KeyRef) ([]*engine.KeyRow, error) {
 	out := make([]*engine.KeyRow, len(refs))
 	for i := range refs {

@@ -33,7 +33,6 @@ const (
 		SELECT low FROM half WHERE low = high`
 )
 
-// Head is the row of an execution and the newest row of its log, without its body.
 func (s *Store) Head(ctx context.Context, tenant string, id flow.ID) (head engine.Head, row engine.LogRow, err error) {
 	err = s.read(ctx, "store.head", func(ctx context.Context, sql *sqldb.Tx) error {
 		if head, err = headByID(ctx, sql, tenant, id); err != nil {
@@ -52,7 +51,6 @@ const (
 		LEFT JOIN engine_execution AS e ON e.id = w.id`
 )
 
-// Commits are the newest commit numbers of executions.
 func (s *Store) Commits(ctx context.Context, ids []flow.ID) (commits []int64, err error) {
 	commits = make([]int64, len(ids))
 	err = s.read(ctx, "store.commits", func(ctx context.Context, sql *sqldb.Tx) error {
@@ -75,7 +73,6 @@ func (s *Store) Commits(ctx context.Context, ids []flow.ID) (commits []int64, er
 	return commits, err
 }
 
-// History is one execution, up to the row that holds event upTo if that is not 0.
 func (s *Store) History(ctx context.Context, tenant string, id flow.ID, upTo uint64) (h engine.History, err error) {
 	if upTo == 0 {
 		upTo = maxSeq
@@ -98,7 +95,6 @@ func (s *Store) History(ctx context.Context, tenant string, id flow.ID, upTo uin
 // maxSeq is beyond every event.
 const maxSeq = math.MaxInt64
 
-// Row is one row of a log, without its snapshot.
 func (s *Store) Row(ctx context.Context, execution, commitNo int64) (row engine.LogRow, err error) {
 	err = s.read(ctx, "store.row", func(ctx context.Context, sql *sqldb.Tx) error {
 		row, err = logRow(ctx, sql, execution, commitNo)
@@ -107,7 +103,6 @@ func (s *Store) Row(ctx context.Context, execution, commitNo int64) (row engine.
 	return row, err
 }
 
-// Rows are rows of a log from an event on.
 func (s *Store) Rows(ctx context.Context, execution int64, from uint64, limit int) (rows []engine.LogRow, err error) {
 	err = s.read(ctx, "store.rows", func(ctx context.Context, sql *sqldb.Tx) error {
 		rows, err = logRows(ctx, sql, execution, from, limit)

@@ -54,21 +54,6 @@ func newPublication(number int64, row *engine.LogRow, news *engine.Publication, 
 	return n
 }
 
-// readPublication is the publication of a stored row.
-func readPublication(
-	number int64, tenant string, execution flow.ID, row *engine.LogRow, p engine.PublishPolicy,
-) (*publication, error) {
-	first, events, err := engine.EventsOf(execution, row, p.Wants)
-	if err != nil {
-		return nil, err
-	}
-	return &publication{
-		number: number, tenant: tenant, execution: execution, commitNo: row.CommitNo, firstSeq: row.FirstSeq,
-		lastSeq: row.LastSeq,
-		first:   first.ID, at: first.At, corr: first.CorrelationID, events: events,
-	}, nil
-}
-
 // executionObject begins the partition keys of executions.
 const executionObject = "Execution"
 

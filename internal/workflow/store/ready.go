@@ -14,7 +14,6 @@ const selectReady = `SELECT ready_at, execution, node FROM engine_ready
 	WHERE tenant = $1 AND queue = $2 AND (ready_at, execution, node) > ($3, $4, $5)
 	ORDER BY ready_at, execution, node LIMIT $6`
 
-// Ready lists ready tasks of a queue after a place in its order.
 func (t *tx) Ready(
 	ctx context.Context, tenant, queue string, after engine.ReadyRow, limit int,
 ) ([]engine.ReadyRow, error) {
@@ -73,12 +72,12 @@ func (t *tx) eachReady(ctx context.Context, rows []engine.ReadyRow, one, all str
 			}
 			list, err := json.Marshal(nodes)
 			if err != nil {
-				return fault.Wrap("store.ready", err)
+				return err
 			}
 			query, node = all, string(list)
 		}
 		if _, err := t.sql.Exec(ctx, query, r.Tenant, r.Queue, int64(r.At), r.Execution, node); err != nil {
-			return fault.Wrap("store.ready", err)
+			return err
 		}
 		rows = rows[n:]
 	}

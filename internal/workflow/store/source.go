@@ -131,12 +131,15 @@ func (s *Source) publication(n *storedPublication, wanted map[string]engine.Publ
 	if n.tenant == "" {
 		return empty
 	}
-	out, err := readPublication(n.number, n.tenant, n.id, &n.row, wanted[n.tenant])
+	first, events, err := engine.EventsOf(n.id, &n.row, wanted[n.tenant].Wants)
 	if err != nil {
 		s.skip(empty, err)
 		return empty
 	}
-	return out
+	return &publication{
+		number: n.number, tenant: n.tenant, execution: n.id, commitNo: n.row.CommitNo, firstSeq: n.row.FirstSeq,
+		lastSeq: n.row.LastSeq, first: first.ID, at: first.At, corr: first.CorrelationID, events: events,
+	}
 }
 
 // Rows are about in the order of their instants: transactions run side by side, and clocks are set

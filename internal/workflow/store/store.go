@@ -32,7 +32,8 @@ type Config struct {
 	Ended func(*engine.Head) (sqldb.Stmt, bool)
 }
 
-// Store is the engine's store on a database.
+// Store is the engine's store on a database. engine.Store and engine.Tx say what the methods promise that
+// have no comment of their own.
 type Store struct {
 	db         *sqldb.DB
 	dialect    sqldb.Dialect

@@ -92,16 +92,13 @@ func (t *pgTx) Savepoint(ctx context.Context, fn func(context.Context) error) er
 	return err
 }
 
-// SQL is the transaction itself.
 func (t *shared) SQL() *sqldb.Tx { return t.sql }
 
-// Row is one row of a log.
 func (t *shared) Row(ctx context.Context, execution, commitNo int64) (engine.LogRow, error) {
 	row, err := logRow(ctx, t.sql, execution, commitNo)
 	return row, fault.Wrap("store.row", err)
 }
 
-// Rows are rows of a log from an event on.
 func (t *shared) Rows(ctx context.Context, execution int64, from uint64, limit int) ([]engine.LogRow, error) {
 	rows, err := logRows(ctx, t.sql, execution, from, limit)
 	return rows, fault.Wrap("store.rows", err)

@@ -264,7 +264,6 @@ const pgKeys = `SELECT w.i, k.hash, k.at, k.body
 	LEFT JOIN engine_key AS k ON k.digest = w.digest AND k.tenant = w.tenant
 		AND k.endpoint = w.endpoint AND k.key = w.key`
 
-// Keys gives remembered keys, in the order asked for.
 func (t *pgTx) Keys(ctx context.Context, refs []engine.KeyRef) ([]*engine.KeyRow, error) {
 	digests, tenants := make([][]byte, len(refs)), make([]string, len(refs))
 	endpoints, keys := make([]string, len(refs)), make([]string, len(refs))

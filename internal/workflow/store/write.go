@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"renga.dev/renga/internal/platform/fault"
@@ -10,7 +11,6 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// Write writes a batch.
 func (t *tx) Write(ctx context.Context, b *engine.Batch) error {
 	counts := counter{}
 	if err := t.create(ctx, b.Create, counts); err != nil {
@@ -110,17 +110,12 @@ func (c counter) changed(h *engine.Update) {
 	}
 }
 
+// groups are those whose numbers change, in order.
 func (c counter) groups() []group {
-	groups := make([]group, 0, len(c))
-	for g, n := range c {
-		if n != 0 {
-			groups = append(groups, g)
-		}
-	}
-	slices.SortFunc(groups, func(a, b group) int {
+	maps.DeleteFunc(c, func(_ group, n int64) bool { return n == 0 })
+	return slices.SortedFunc(maps.Keys(c), func(a, b group) int {
 		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.graph, b.graph), cmp.Compare(a.status, b.status))
 	})
-	return groups
 }
 
 func (t *tx) count(ctx context.Context, counts counter) error {

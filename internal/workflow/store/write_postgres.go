@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"renga.dev/renga/internal/platform/fault"
@@ -159,11 +160,7 @@ func taken(newest map[int64]int64, num int64) int64 {
 }
 
 func bumps(newest map[int64]int64) []any {
-	nums := make([]int64, 0, len(newest))
-	for num := range newest {
-		nums = append(nums, num)
-	}
-	slices.Sort(nums)
+	nums := slices.Sorted(maps.Keys(newest))
 	return []any{nums, column(nums, func(num *int64) int64 { return newest[*num] })}
 }
 
