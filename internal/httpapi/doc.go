@@ -90,9 +90,7 @@ func New(cfg Config) *API {
 	if cfg.Seals == nil {
 		cfg.Seals = seal.Fixed(nil)
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.Stalled == nil {
 		cfg.Stalled = func() {}
 	}

@@ -26,12 +26,12 @@ const (
 // Outcome is what a delivery led to: a run that it started, or the one that its key
 // started before.
 type Outcome struct {
-	Duplicate    bool
-	TemplateID   string
-	TemplateName string
-	Action       string
-	Key          string // "": none
-	RunID        string
+	Duplicate    bool   `json:"-"`
+	TemplateID   string `json:"template_id"`
+	TemplateName string `json:"template_name"`
+	Action       string `json:"action_key"`
+	Key          string `json:"idempotency_key,omitzero"` // "": none
+	RunID        string `json:"run_id"`
 }
 
 // Deliver starts the run that a delivery asks for, once for a key. Whatever it

@@ -64,9 +64,7 @@ func New(db *sqldb.DB, cfg Config) *Deliveries {
 	if cfg.Actions == nil {
 		cfg.Actions = Actions
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	return &Deliveries{
 		db: db, cfg: cfg, turns: turns{of: map[string]*turn{}}, changes: make(chan struct{}, 1),
 		backlog: backlog{path: cfg.Backlog, wake: make(chan struct{}, 1)},

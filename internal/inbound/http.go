@@ -45,14 +45,10 @@ func (t *Deliveries) Routes(pass gate.Pass, reserved func(queue string) bool) []
 
 // delivered is the answer to a delivery that has a run.
 type delivered struct {
-	Status       string `json:"status"`
-	Duplicate    bool   `json:"duplicate"`
-	Triggered    bool   `json:"triggered"`
-	TemplateID   string `json:"template_id"`
-	TemplateName string `json:"template_name"`
-	Action       string `json:"action_key"`
-	Key          string `json:"idempotency_key,omitzero"`
-	RunID        string `json:"run_id"`
+	Status    string `json:"status"`
+	Duplicate bool   `json:"duplicate"`
+	Triggered bool   `json:"triggered"`
+	Outcome
 }
 
 func (a *api) deliver(ctx context.Context, c *gate.Call) (gate.Reply, error) {
@@ -66,10 +62,7 @@ func (a *api) deliver(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	reply := gate.Reply{Body: delivered{
-		Status: "ok", Duplicate: out.Duplicate, Triggered: !out.Duplicate, TemplateID: out.TemplateID,
-		TemplateName: out.TemplateName, Action: out.Action, Key: out.Key, RunID: out.RunID,
-	}}
+	reply := gate.Reply{Body: delivered{"ok", out.Duplicate, !out.Duplicate, out}}
 	if out.Duplicate {
 		reply.Header = http.Header{}
 		gate.SetReason(reply.Header, fault.DuplicateKey)

@@ -70,9 +70,7 @@ func NewRechecks(strategies *Strategies, cfg RecheckConfig) *Rechecks {
 	if cfg.Down == nil {
 		cfg.Down = func() bool { return false }
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	return &Rechecks{
 		db: strategies.db, strategies: strategies, cfg: cfg, wakeup: make(chan struct{}, 1),
 		keys:   idempotency.Keys{Service: "recheck", Retention: cfg.KeyRetention},

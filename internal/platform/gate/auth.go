@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -50,12 +51,12 @@ type Auth struct {
 
 // OpenAuth reads the keys that the mode needs.
 func OpenAuth(cfg AuthConfig) (*Auth, error) {
-	a := &Auth{mode: cfg.Mode, audience: []string{cfg.Audience}, now: cfg.Now, origin: http.NewCrossOriginProtection()}
+	a := &Auth{
+		mode: cfg.Mode, audience: []string{cmp.Or(cfg.Audience, defaultAudience)}, now: cfg.Now,
+		origin: http.NewCrossOriginProtection(),
+	}
 	if a.now == nil {
 		a.now = time.Now
-	}
-	if cfg.Audience == "" {
-		a.audience = []string{defaultAudience}
 	}
 	if cfg.PublicURL != "" {
 		u, err := url.Parse(cfg.PublicURL)
@@ -77,19 +78,11 @@ func OpenAuth(cfg AuthConfig) (*Auth, error) {
 	if cfg.Keys == "" {
 		return nil, fmt.Errorf("gate: auth mode jwt needs a file or URL of keys")
 	}
-	log := cfg.Log
-	if log == nil {
-		log = slog.Default()
-	}
-	keys, err := openKeys(cfg.Keys, a.now(), log)
+	keys, err := openKeys(cfg.Keys, a.now(), cmp.Or(cfg.Log, slog.Default()))
 	if err != nil {
 		return nil, err
 	}
-	issuer := cfg.Issuer
-	if issuer == "" {
-		issuer = defaultIssuer
-	}
-	a.verifier = newVerifier(keys, issuer, a.now)
+	a.verifier = newVerifier(keys, cmp.Or(cfg.Issuer, defaultIssuer), a.now)
 	return a, nil
 }
 
@@ -184,17 +177,12 @@ func (a *Auth) identify(raw string, e *entry) (*token, error) {
 // local is the principal of mode none: the tenant it names, with every scope.
 func (a *Auth) local(r *http.Request) (Principal, error) {
 	p := Principal{Tenant: defaultTenant, All: true}
-	switch tenant, n := header(r, "X-Tenant-Id"); {
-	case n == 0:
-	case n == 1:
-		parsed, ok := parseTenant(tenant)
-		if ok {
-			p.Tenant = parsed
-			break
+	if text, n := header(r, "X-Tenant-Id"); n > 0 {
+		tenant, ok := parseTenant(text)
+		if n > 1 || !ok {
+			return p, fault.New(fault.Invalid, "", "the header X-Tenant-Id must be one UUID")
 		}
-		fallthrough
-	default:
-		return p, fault.New(fault.Invalid, "", "the header X-Tenant-Id must be one UUID")
+		p.Tenant = tenant
 	}
 	user, n := header(r, "X-User-Id")
 	if n > 1 || n == 1 && !wire.Printable(user, maxSubject) {

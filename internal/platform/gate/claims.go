@@ -48,25 +48,14 @@ func (c *claims) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*plain)(c))
 }
 
-// The methods by which jwt checks what it knows of.
+// The methods by which jwt checks the claims that it knows.
 
-// GetExpirationTime is `exp`.
 func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.ExpiresAt.date(), nil }
-
-// GetIssuedAt is `iat`.
-func (c *claims) GetIssuedAt() (*jwt.NumericDate, error) { return c.IssuedAt.date(), nil }
-
-// GetNotBefore is `nbf`.
-func (c *claims) GetNotBefore() (*jwt.NumericDate, error) { return c.NotBefore.date(), nil }
-
-// GetIssuer is `iss`.
-func (c *claims) GetIssuer() (string, error) { return c.Issuer, nil }
-
-// GetSubject is `sub`.
-func (c *claims) GetSubject() (string, error) { return c.Subject, nil }
-
-// GetAudience is `aud`.
-func (c *claims) GetAudience() (jwt.ClaimStrings, error) { return jwt.ClaimStrings(c.Audience), nil }
+func (c *claims) GetIssuedAt() (*jwt.NumericDate, error)       { return c.IssuedAt.date(), nil }
+func (c *claims) GetNotBefore() (*jwt.NumericDate, error)      { return c.NotBefore.date(), nil }
+func (c *claims) GetIssuer() (string, error)                   { return c.Issuer, nil }
+func (c *claims) GetSubject() (string, error)                  { return c.Subject, nil }
+func (c *claims) GetAudience() (jwt.ClaimStrings, error)       { return jwt.ClaimStrings(c.Audience), nil }
 
 // lastInstant is the end of the year 9999, in seconds.
 const lastInstant = 253402300799

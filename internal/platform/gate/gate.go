@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,13 +63,10 @@ func New(cfg Config, routes []Route) (*Gate, error) {
 	}
 	g := &Gate{
 		nowhere: map[*Surface]*named{},
-		auth:    cfg.Auth, telemetry: cfg.Telemetry, log: cfg.Log, now: cfg.Now,
+		auth:    cfg.Auth, telemetry: cfg.Telemetry, log: cmp.Or(cfg.Log, slog.Default()), now: cfg.Now,
 		router: router{root: newBranch()}, refused: newLimiter(refusedRate), refusals: cfg.Refusals,
 	}
 	g.heavy, g.bulky = newHeavy(cfg.Heavy)
-	if g.log == nil {
-		g.log = slog.Default()
-	}
 	if g.now == nil {
 		g.now = time.Now
 	}
@@ -105,17 +103,11 @@ func New(cfg Config, routes []Route) (*Gate, error) {
 
 // add prepares a route: defaults filled in, limiter and meters at hand.
 func (g *Gate) add(e *entry, measure *instruments) error {
-	if e.Surface == nil {
-		e.Surface = Core
-	}
-	if e.MaxBody == 0 {
-		e.MaxBody = DefaultMaxBody
-	}
+	e.Surface = cmp.Or(e.Surface, Core)
+	e.MaxBody = cmp.Or(e.MaxBody, DefaultMaxBody)
+	e.timeout = cmp.Or(e.timeout, DefaultTimeout)
 	if e.Media == nil {
 		e.Media = jsonOnly
-	}
-	if e.timeout == 0 {
-		e.timeout = DefaultTimeout
 	}
 	if e.Stream {
 		e.timeout = NoTimeout

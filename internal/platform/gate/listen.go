@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -51,23 +52,14 @@ func CheckListen(ctx context.Context, addr string, mode Mode) error {
 	if host == "" {
 		return refused
 	}
+	var ips []netip.Addr
 	if ip, err := netip.ParseAddr(host); err == nil {
-		if !ip.Unmap().IsLoopback() {
-			return refused
-		}
-		return nil
-	}
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
+		ips = append(ips, ip)
+	} else if ips, err = net.DefaultResolver.LookupNetIP(ctx, "ip", host); err != nil {
 		return fmt.Errorf("gate: cannot resolve %q: %w", host, err)
 	}
-	if len(ips) == 0 {
+	if len(ips) == 0 || slices.ContainsFunc(ips, func(ip netip.Addr) bool { return !ip.Unmap().IsLoopback() }) {
 		return refused
-	}
-	for _, ip := range ips {
-		if !ip.Unmap().IsLoopback() {
-			return refused
-		}
 	}
 	return nil
 }

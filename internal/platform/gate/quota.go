@@ -146,14 +146,11 @@ func (q *Quota) Run(ctx context.Context) {
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatWithin)
 	defer cancel()
-	_ = q.db.Write(
-		last,
-		sqldb.Other,
-		func(ctx context.Context, tx *sqldb.Tx) error { // else it is gone after goneAfter
-			_, err := tx.Exec(ctx, `DELETE FROM gate_process WHERE name = $1`, q.name)
-			return err
-		},
-	)
+	// Should this fail, the process is gone after goneAfter.
+	_ = q.db.Write(last, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, `DELETE FROM gate_process WHERE name = $1`, q.name)
+		return err
+	})
 }
 
 func (q *Quota) beat(ctx context.Context) error {

@@ -75,8 +75,7 @@ func (r *Refusals) write(ctx context.Context, e audit.Entry) {
 	ctx, cancel := context.WithTimeout(ctx, r.within)
 	defer cancel()
 	err := r.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		return audit.Write(ctx, tx,
-			e)
+		return audit.Write(ctx, tx, e)
 	})
 	if err != nil {
 		r.drop(ctx)

@@ -30,15 +30,15 @@ const (
 	abandoned    outcome = "abandoned" // the caller went away
 )
 
-// health is what an outcome says of Airflow.
-func (o outcome) health() heard {
+// health is what an outcome says of Airflow, as the circuit takes it: nil when it is alive.
+func (o outcome) health() error {
 	switch o {
 	case ok, conflict, notFound, refused, tooLarge, unreadable:
-		return alive
+		return nil
 	case abandoned:
-		return nothing
+		return errAbandoned
 	}
-	return dead
+	return errDead
 }
 
 // callError is a call that did not lead to what was asked for. Its text may be logged

@@ -41,42 +41,27 @@ func newCircuit(failures int, probe time.Duration, changed func(State)) *circuit
 	})}
 }
 
+// What a call says of Airflow's health, unless it was answered, whatever the answer said.
 var (
-	errAbandoned = errors.New("airflow: the caller went away")
-	errDead      = errors.New("airflow: no answer")
+	errAbandoned = errors.New("airflow: the caller went away") // nothing
+	errDead      = errors.New("airflow: no answer")            // or none that makes sense
 )
 
-// heard is what a call says of Airflow's health.
-type heard int
-
-const (
-	nothing heard = iota // the caller went away
-	alive                // it answered, whatever it said
-	dead                 // it did not answer, or nothing that makes sense
-)
-
-// ask begins a call; end takes how it went. Without leave the error is errOpen.
-func (c *circuit) ask() (end func(heard), err error) {
+// ask begins a call; end takes its outcome.health. Without leave the error is errOpen.
+func (c *circuit) ask() (end func(health error), err error) {
 	done, err := c.breaker.Allow()
 	if err != nil {
 		return nil, errOpen
 	}
-	return func(h heard) { c.end(done, h) }, nil
+	return func(health error) { c.end(done, health) }, nil
 }
 
-func (c *circuit) end(done func(error), h heard) {
+func (c *circuit) end(done func(error), health error) {
 	c.mu.Lock()
 	before := c.state()
-	switch h {
-	case nothing:
-		done(errAbandoned)
-	case alive:
-		done(nil)
-	case dead:
-		done(errDead)
-	}
-	if h != nothing {
-		c.last, c.failing = time.Now(), h == dead
+	done(health)
+	if health != errAbandoned {
+		c.last, c.failing = time.Now(), health != nil
 	}
 	after := c.state()
 	c.mu.Unlock()

@@ -94,8 +94,8 @@ func TestTheCircuitFollowsItsScript(t *testing.T) {
 // follow plays a script on a circuit that opens after three failures, for ten seconds.
 func follow(t *testing.T, script string) {
 	c, began := newCircuit(3, 10*time.Second, func(State) {}), time.Now()
-	ends := map[string]func(heard){}
-	outcomes := map[string]heard{"ok": alive, "bad": dead, "gone": nothing}
+	ends := map[string]func(error){}
+	outcomes := map[string]error{"ok": nil, "bad": errDead, "gone": errAbandoned}
 	for line := range strings.Lines(strings.TrimSpace(script)) {
 		line = strings.TrimSpace(line)
 		step, want, _ := strings.Cut(line, " → ")

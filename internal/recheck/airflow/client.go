@@ -33,7 +33,7 @@ type client struct {
 	cfg     Config
 	base    *url.URL
 	http    *http.Client
-	login   *login
+	login   login
 	circuit *circuit
 	tell    *teller
 	api     atomic.Value // string: the version in use; "" not known yet

@@ -185,9 +185,9 @@ func TestTokensAreRenewedWhenRefusedAndBeforeTheyExpire(t *testing.T) {
 		t.Errorf("%d logins", n)
 	}
 	before := server.Calls("token")
-	c.login.mu.Lock()
-	c.login.pass.renewAt = time.Now()
-	c.login.mu.Unlock()
+	p := <-c.login
+	p.renewAt = time.Now()
+	c.login <- p
 	if _, err := c.dag(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -29,54 +28,41 @@ func (p *pass) put(r *http.Request) {
 	}
 }
 
-// login keeps the pass that is in use and gets a new one when it is needed.
-type login struct {
-	turn chan struct{} // holds one: whoever has it gets a new pass
-	mu   sync.Mutex
-	pass *pass
-}
+// login holds the pass in use, nil at first. Whoever takes it out, to look at it or to get a new one, puts one back.
+type login chan *pass
 
-func newLogin() *login { return &login{turn: make(chan struct{}, 1)} }
-
-func (l *login) current(now time.Time) *pass {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if p := l.pass; p != nil && (p.renewAt.IsZero() || now.Before(p.renewAt)) {
-		return p
-	}
-	return nil
+func newLogin() login {
+	l := make(login, 1)
+	l <- nil
+	return l
 }
 
 // drop forgets a pass that was refused, unless another has taken its place.
-func (l *login) drop(p *pass) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.pass == p {
-		l.pass = nil
+func (l login) drop(refused *pass) {
+	p := <-l
+	if p == refused {
+		p = nil
 	}
+	l <- p
 }
 
 // pass is the pass for a version of the API. Of many that need a new one, one gets it.
 func (c *client) pass(ctx context.Context, api string) (*pass, error) {
-	if p := c.login.current(time.Now()); p != nil {
-		return p, nil
-	}
+	var p *pass
 	select {
-	case c.login.turn <- struct{}{}:
-		defer func() { <-c.login.turn }()
+	case p = <-c.login:
 	case <-ctx.Done():
 		return nil, broken(ctx, endToken, ctx.Err())
 	}
-	if p := c.login.current(time.Now()); p != nil {
+	defer func() { c.login <- p }()
+	if p != nil && (p.renewAt.IsZero() || time.Now().Before(p.renewAt)) {
 		return p, nil
 	}
-	p, err := c.signIn(ctx, api)
+	fresh, err := c.signIn(ctx, api)
 	if err != nil {
 		return nil, err
 	}
-	c.login.mu.Lock()
-	c.login.pass = p
-	c.login.mu.Unlock()
+	p = fresh
 	return p, nil
 }
 

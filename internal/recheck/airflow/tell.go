@@ -62,7 +62,7 @@ func (t *teller) begin(ctx context.Context, endpoint string) (_ context.Context,
 		if status != 0 {
 			span.SetAttributes(attribute.Int("http.response.status_code", status))
 		}
-		if o.health() == dead {
+		if o.health() == errDead {
 			span.SetStatus(codes.Error, string(o))
 		}
 		span.End()
