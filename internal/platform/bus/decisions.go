@@ -80,7 +80,7 @@ func (dc *decider) skip(ctx context.Context, t *changes, l *decidedLetter) error
 	if err := dc.dlq.end(ctx, t, l.num, Skipped); err != nil {
 		return err
 	}
-	if dc.parked.of(t, e.Key) == nil || dc.parked.of(t, e.Key).state != keyBlocked {
+	if l := dc.parked.of(t, e.Key); l == nil || l.state != keyBlocked {
 		return nil
 	}
 	var waiting int
@@ -101,7 +101,7 @@ func (dc *decider) skip(ctx context.Context, t *changes, l *decidedLetter) error
 // was written; err is why the transaction cannot continue.
 func (dc *decider) markSkipped(ctx context.Context, t *changes, e *wire.Event) (failed, err error) {
 	err = t.Savepoint(ctx, func(ctx context.Context) error {
-		if _, err := t.Exec(ctx, dc.dedupe.insert(e).Query, dc.dedupe.insert(e).Args...); err != nil {
+		if err := t.Batch(ctx, dc.dedupe.insert(e)); err != nil {
 			return err
 		}
 		return dc.handler.handleSkipped(ctx, t.Tx, e)

@@ -150,11 +150,16 @@ func (d *Decision) entry(l *DeadLetter, ans *DeadAnswer, now wire.Stamp) audit.E
 		At: now, Tenant: d.Tenant, Actor: d.Actor, Action: d.Action(), Subject: l.ID, CorrelationID: d.CorrelationID,
 		Outcome: audit.Accepted, Reason: d.Reason, Detail: detail,
 	}
-	if ans.Refused != "" {
-		e.Outcome, e.ReasonCode = audit.Refused, fault.ReasonCode(ans.Refused)
-		e.ReasonClass, e.RetryAdvice = ans.Refused.Advice()
-	}
+	ans.Refused.refuse(&e)
 	return e
+}
+
+// refuse makes an entry that of a refusal; no guard: it was accepted.
+func (g Guard) refuse(e *audit.Entry) {
+	if g != "" {
+		e.Outcome, e.ReasonCode = audit.Refused, fault.ReasonCode(g)
+		e.ReasonClass, e.RetryAdvice = g.Advice()
+	}
 }
 
 // Advice says whether the decision may be accepted later: breaking the order of a key may, once the older event is

@@ -38,16 +38,8 @@ func (f *DeadFilter) where(b *sqldb.Binds, tenant string) string {
 		statuses += ", " + strconv.Itoa(int(s))
 	}
 	where := "tenant_id = " + b.Add(tenant) + " AND status IN (" + statuses + ")"
-	for _, column := range []struct{ name, value string }{
-		{"consumer", f.Consumer},
-		{"event_type", f.EventType},
-		{"partition_key", f.Key},
-		{"reason_class", string(f.ReasonClass)},
-	} {
-		if column.value != "" {
-			where += " AND " + column.name + " = " + b.Add(column.value)
-		}
-	}
+	where += andEqual(b, "consumer", f.Consumer) + andEqual(b, "event_type", f.EventType) +
+		andEqual(b, "partition_key", f.Key) + andEqual(b, "reason_class", string(f.ReasonClass))
 	if f.DeadFrom > 0 {
 		where += " AND dead_at >= " + b.Add(f.DeadFrom)
 	}
@@ -55,6 +47,14 @@ func (f *DeadFilter) where(b *sqldb.Binds, tenant string) string {
 		where += " AND dead_at < " + b.Add(f.DeadTo)
 	}
 	return where
+}
+
+// andEqual is the condition that a column has a value; "": no condition.
+func andEqual(b *sqldb.Binds, column, value string) string {
+	if value == "" {
+		return ""
+	}
+	return " AND " + column + " = " + b.Add(value)
 }
 
 // DeadLetters is a page of selected dead letters, newest first, and their number.

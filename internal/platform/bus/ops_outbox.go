@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -101,9 +100,11 @@ func (b *Bus) Recent(ctx context.Context, f EventFilter, after int64, limit int)
 			if after > 0 {
 				low, high, order = first, min(last, first+lookBack-1), "ASC"
 			}
-			if rows, err = f.between(ctx, tx, rows, [2]int64{low, high}, order, limit); err != nil {
+			some, err := f.between(ctx, tx, [2]int64{low, high}, order, limit-len(rows))
+			if err != nil {
 				return err
 			}
+			rows = append(rows, some...)
 			if after > 0 {
 				first = high + 1
 			} else {
@@ -129,30 +130,18 @@ func checkPosition(ctx context.Context, tx *sqldb.Tx, place int64) error {
 }
 
 func (f *EventFilter) between(
-	ctx context.Context, tx *sqldb.Tx, rows []OutboxRow, ids [2]int64, order string, limit int,
+	ctx context.Context, tx *sqldb.Tx, ids [2]int64, order string, limit int,
 ) ([]OutboxRow, error) {
+	var b sqldb.Binds
 	query := `SELECT id, event_id, event_type, partition_key, part, occurred_at, created_at, published_at
-		FROM outbox_events WHERE id BETWEEN $1 AND $2 AND tenant_id = $3`
-	args := []any{ids[0], ids[1], f.Tenant}
-	for _, word := range []struct{ column, value string }{{"event_type", f.EventType}, {"partition_key", f.Key}} {
-		if word.value != "" {
-			args = append(args, word.value)
-			query += " AND " + word.column + " = $" + strconv.Itoa(len(args))
-		}
-	}
-	args = append(args, limit-len(rows))
-	for row, err := range tx.Query(ctx, query+" ORDER BY id "+order+" LIMIT $"+strconv.Itoa(len(args)), args...) {
-		if err != nil {
-			return nil, err
-		}
-		var r OutboxRow
-		if err := row.Scan(&r.ID, &r.EventID, &r.EventType, &r.Key, &r.Part, &r.OccurredAt, &r.CreatedAt,
-			&r.PublishedAt); err != nil {
-			return nil, err
-		}
-		rows = append(rows, r)
-	}
-	return rows, nil
+		FROM outbox_events WHERE id BETWEEN ` + b.Add(ids[0]) + " AND " + b.Add(ids[1]) +
+		" AND tenant_id = " + b.Add(f.Tenant) +
+		andEqual(&b, "event_type", f.EventType) + andEqual(&b, "partition_key", f.Key) +
+		" ORDER BY id " + order + " LIMIT " + b.Add(limit)
+	return sqldb.Collect(ctx, tx, func(row *sqldb.Row) (r OutboxRow, err error) {
+		err = row.Scan(&r.ID, &r.EventID, &r.EventType, &r.Key, &r.Part, &r.OccurredAt, &r.CreatedAt, &r.PublishedAt)
+		return r, err
+	}, query, b.Args()...)
 }
 
 // skew is how much older its id can make a row look: ids are assigned during a transaction.

@@ -9,24 +9,6 @@ import (
 
 const outboxColumns = "id, event_id, tenant_id, event_type, partition_key, occurred_at, service, body"
 
-// unpublished reads the unpublished rows of a partition page by page.
-type unpublished struct {
-	part  int
-	after int64 // id before the next page
-	more  bool  // the last page was full
-}
-
-func (p *unpublished) read(ctx context.Context, tx *sqldb.Tx, each func(id int64, m Message)) error {
-	q := queriesOf(tx)
-	rows := outboxRows{query: q.unpublished, args: q.page(p.part, p.after, relayRows), part: p.part, limit: relayRows}
-	last, full, err := rows.read(ctx, tx, each)
-	if err != nil {
-		return err
-	}
-	p.after, p.more = max(p.after, last), full
-	return nil
-}
-
 // outboxRows is a page of the outbox.
 type outboxRows struct {
 	query string // selects outboxColumns, and then more

@@ -166,7 +166,11 @@ func (pk *parkedEvents) save(ctx context.Context, t *changes) error {
 		if !l.dirty {
 			continue
 		}
-		history, err := pk.history(ctx, t.Tx, key, l)
+		all, err := pk.failures(ctx, t.Tx, key, l)
+		if err != nil {
+			return err
+		}
+		history, err := encodeFailures(append(all, l.errors...))
 		if err != nil {
 			return err
 		}
@@ -183,15 +187,6 @@ func (pk *parkedEvents) save(ctx context.Context, t *changes) error {
 		l.isNew, l.dirty, l.dropErrors, l.errors = false, false, false, nil
 	}
 	return nil
-}
-
-// history encodes all failures of a key's head.
-func (pk *parkedEvents) history(ctx context.Context, tx *sqldb.Tx, key string, l *blockedKey) (string, error) {
-	all, err := pk.failures(ctx, tx, key, l)
-	if err != nil {
-		return "", err
-	}
-	return encodeFailures(append(all, l.errors...))
 }
 
 // failures are those of a key's head before this transaction.

@@ -24,7 +24,7 @@ type partition struct {
 }
 
 // machineNow only says when to look; the database's clock decides what is due.
-func (p *partition) machineNow() wire.Stamp { return wire.Stamp(p.bus.cfg.Clock.Now().UnixMilli()) }
+func (p *partition) machineNow() wire.Stamp { return stampOf(p.bus.cfg.Clock) }
 
 // reader consumes a partition. It runs the loop over its parts: progress commits, applier applies events, retrier
 // retries parked ones, decider carries out decisions, replayer reads the outbox again.

@@ -15,6 +15,13 @@ type checkpoint struct {
 	Number int64      // of the log: likewise
 }
 
+// raise moves a checkpoint to a message, unless it is at a later one.
+func (m *checkpoint) raise(seq uint64, event string) {
+	if seq > m.Seq {
+		m.Seq, m.Event = seq, event
+	}
+}
+
 // checkpoints are those of a relay, oldest first and the older the sparser: a few reach back as far as the outbox,
 // and a loss of some messages republishes about twice as many.
 type checkpoints []checkpoint

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
 
@@ -78,7 +77,7 @@ func (r *relay) readLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at := r.begin(wire.Stamp(r.bus.cfg.Clock.Now().UnixMilli()))
+	at := r.begin(stampOf(r.bus.cfg.Clock))
 	for i := range msgs {
 		msgs[i].Relay = Relay{Epoch: r.state.epoch, At: at, Source: r.next}
 	}
@@ -95,9 +94,7 @@ func (r *relay) sendLog(ctx context.Context) error {
 		return err
 	}
 	r.bus.cfg.Passed("relay.log-published")
-	if s.top.Seq > r.top.Seq {
-		r.top.Seq, r.top.Event = s.top.Seq, s.top.Event
-	}
+	r.top.raise(s.top.Seq, s.top.Event)
 	r.unnoted += s.count
 	r.pending = unacked(r.pending, s.seqs)
 	return firstOf(s.unavailable, s.why)
@@ -113,13 +110,10 @@ func (r *relay) noteLog(ctx context.Context) error {
 	}
 	m := checkpoint{Seq: r.top.Seq, Event: r.top.Event, At: r.at, Number: r.next}
 	next, stmts := r.advance(m, 0)
-	err := r.write(ctx, "bus.relay.note", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
-		return tx.Batch(ctx, stmts...)
-	})
-	if err != nil {
+	if err := r.store(ctx, "bus.relay.note", next, stmts); err != nil {
 		return err
 	}
-	r.state, r.top, r.unnoted, r.noted = next, checkpoint{}, 0, time.Now()
+	r.top, r.unnoted, r.noted = checkpoint{}, 0, time.Now()
 	r.bus.cfg.Passed("relay.log-noted")
 	return nil
 }

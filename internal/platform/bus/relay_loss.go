@@ -188,15 +188,8 @@ func (r *relay) oldest(ctx context.Context) (int64, error) {
 	return r.bus.cfg.Log.Before(ctx, now-wire.Stamp(Horizon.Milliseconds()))
 }
 
-type readerPlace struct {
-	streamAt int64
-	seq      uint64
-	relayed  wire.Stamp
-	source   int64
-}
-
 // stopReaders ends the readers' leases, so that none commits anything of the old stream, and returns their positions.
-func (r *relay) stopReaders(ctx context.Context, tx *sqldb.Tx) (places []readerPlace, err error) {
+func (r *relay) stopReaders(ctx context.Context, tx *sqldb.Tx) (places []position, err error) {
 	for _, part := range r.parts {
 		// Also readers without a row yet, but not those of another stream.
 		if _, err := tx.Exec(ctx, `UPDATE bus_lease SET epoch = epoch + 1 WHERE part = $1 AND name >= 'reader:'
@@ -207,7 +200,7 @@ func (r *relay) stopReaders(ctx context.Context, tx *sqldb.Tx) (places []readerP
 		}
 	}
 	for _, part := range r.parts {
-		some, err := sqldb.Collect(ctx, tx, func(row *sqldb.Row) (p readerPlace, err error) {
+		some, err := sqldb.Collect(ctx, tx, func(row *sqldb.Row) (p position, err error) {
 			err = row.Scan(&p.streamAt, &p.seq, &p.relayed, &p.source)
 			return p, err
 		}, `SELECT stream_at, seq, relayed_at, source_id FROM bus_reader WHERE stream = $1 AND part = $2`,
@@ -221,7 +214,7 @@ func (r *relay) stopReaders(ctx context.Context, tx *sqldb.Tx) (places []readerP
 }
 
 // passed is the newest checkpoint that a reader has passed; its own record advances only with wanted events.
-func (r *relay) passed(s *relayState, p readerPlace) checkpoint {
+func (r *relay) passed(s *relayState, p position) checkpoint {
 	if p.streamAt != s.streamAt || s.streamAt != r.state.streamAt {
 		return checkpoint{}
 	}
@@ -230,7 +223,7 @@ func (r *relay) passed(s *relayState, p readerPlace) checkpoint {
 
 // resumeOutbox sets the window to publish again.
 func (r *relay) resumeOutbox(
-	ctx context.Context, tx *sqldb.Tx, s *relayState, keep checkpoint, readers []readerPlace, now wire.Stamp,
+	ctx context.Context, tx *sqldb.Tx, s *relayState, keep checkpoint, readers []position, now wire.Stamp,
 ) error {
 	since := keep.At
 	if s.streamAt != r.state.streamAt {
@@ -260,7 +253,7 @@ func (r *relay) resumeOutbox(
 }
 
 // resumeLog sets the number to publish the log from.
-func (r *relay) resumeLog(s *relayState, keep checkpoint, readers []readerPlace, oldest int64) {
+func (r *relay) resumeLog(s *relayState, keep checkpoint, readers []position, oldest int64) {
 	number := keep.Number
 	for _, p := range readers {
 		number = min(number, max(p.source, r.passed(s, p).Number))

@@ -110,7 +110,7 @@ func (r *outboxRelay) nextOutbox(ctx context.Context, follow bool) (out outboxBa
 		out, follow = r.bus.recent.read(r.lease.part, r.recentReader, r.reached)
 		if follow && (len(out.ids) > 0 || time.Since(r.looked) < rereadEvery) {
 			out.recent = true
-			r.stamp(&out, wire.Stamp(r.bus.cfg.Clock.Now().UnixMilli()))
+			r.stamp(&out, stampOf(r.bus.cfg.Clock))
 			return out, false, nil
 		}
 	}
@@ -140,13 +140,14 @@ func (r *outboxRelay) readOutbox(ctx context.Context) (out outboxBatch, more boo
 		if now, err = r.bus.now(ctx, tx); err != nil {
 			return err
 		}
-		page := unpublished{part: r.lease.part}
+		q := queriesOf(tx)
+		page := outboxRows{query: q.unpublished, part: r.lease.part, limit: relayRows}
+		after := int64(0)
 		for range relayPages {
-			if err := page.read(ctx, tx, func(id int64, m Message) { r.addUnlessBackedOff(&out, id, m) }); err != nil {
+			page.args = q.page(r.lease.part, after, relayRows)
+			after, more, err = page.read(ctx, tx, func(id int64, m Message) { r.addUnlessBackedOff(&out, id, m) })
+			if err != nil || !more || len(r.backoffs) == 0 || len(out.msgs) >= relayRows/2 {
 				return err
-			}
-			if more = page.more; !more || len(r.backoffs) == 0 || len(out.msgs) >= relayRows/2 {
-				return nil
 			}
 		}
 		return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // replaySpan is how many ids a read examines.
@@ -30,9 +29,7 @@ func (r *outboxRelay) replayPage(ctx context.Context) error {
 				return err
 			}
 		}
-		if s.top.Seq > top.Seq {
-			top.Seq, top.Event = s.top.Seq, s.top.Event
-		}
+		top.raise(s.top.Seq, s.top.Event)
 		page = unacked(page, s.seqs)
 	}
 	r.bus.cfg.Passed("relay.replay-page")
@@ -40,13 +37,9 @@ func (r *outboxRelay) replayPage(ctx context.Context) error {
 		return err
 	}
 	next, stmts := r.advance(top, upto)
-	err = r.write(ctx, "bus.relay.replay", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
-		return tx.Batch(ctx, stmts...)
-	})
-	if err != nil {
+	if err := r.store(ctx, "bus.relay.replay", next, stmts); err != nil {
 		return err
 	}
-	r.state = next
 	if upto == r.state.window.to {
 		r.bus.cfg.Passed("relay.replayed")
 		r.bus.log.Info("events that were lost are published again", "post", r.lease.String())

@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"errors"
-	"time"
 
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
@@ -30,7 +29,7 @@ func (r *relay) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if day := wire.Stamp(24 * time.Hour / time.Millisecond); sent > now+day {
+	if sent > now+day {
 		sent = 0 // not by our clocks
 	}
 	r.at = max(newest, sent)
@@ -119,11 +118,20 @@ func (r *relay) first(ctx context.Context, epoch int64) error {
 		return err
 	}
 	s := relayState{epoch: epoch + 1, streamAt: created(info), last: end}
-	err = r.write(ctx, "bus.relay.first", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
-		return tx.Batch(ctx, r.storeState(s))
+	if err := r.store(ctx, "bus.relay.first", s, []sqldb.Stmt{r.storeState(s)}); err != nil {
+		return err
+	}
+	r.tail = s.last
+	return nil
+}
+
+// store commits the statements of a state under the lease; then the state is the relay's.
+func (r *relay) store(ctx context.Context, op string, s relayState, stmts []sqldb.Stmt) error {
+	err := r.write(ctx, op, func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
+		return tx.Batch(ctx, stmts...)
 	})
 	if err == nil {
-		r.state, r.tail = s, s.last
+		r.state = s
 	}
 	return err
 }

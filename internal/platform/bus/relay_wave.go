@@ -116,9 +116,7 @@ func (s *sent) note(i int, m *Message, ack Ack) {
 	case ack.Err == nil:
 		s.seqs[i] = ack.Seq
 		s.count++
-		if ack.Seq > s.top.Seq {
-			s.top.Seq, s.top.Event = ack.Seq, m.ID
-		}
+		s.top.raise(ack.Seq, m.ID)
 	case fault.KindOf(ack.Err) == fault.Unavailable:
 		s.failed, s.unavailable = append(s.failed, m), cmp.Or(s.unavailable, ack.Err)
 	default:

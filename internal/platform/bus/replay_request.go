@@ -183,8 +183,7 @@ func stopReplay(ctx context.Context, tx *sqldb.Tx, o *ReplayOrder, now wire.Stam
 	}
 	if found.Status == ReplayDone {
 		ans.Status, ans.Refused = ReplayDone, GuardReplayRun
-		e.Outcome, e.ReasonCode = audit.Refused, fault.ReasonCode(ans.Refused)
-		e.ReasonClass, e.RetryAdvice = ans.Refused.Advice()
+		ans.Refused.refuse(&e)
 	}
 	return ans, audit.Write(ctx, tx, e)
 }

@@ -58,16 +58,10 @@ func (rp *replayer) run(ctx context.Context) error {
 func (rp *replayer) oldest(ctx context.Context) (p replay, err error) {
 	err = rp.bus.read(ctx, "bus.replays", func(ctx context.Context, tx *sqldb.Tx) error {
 		p = replay{}
-		for row, err := range tx.Query(ctx, `SELECT id, tenant_id, from_at, to_at, pos FROM bus_replay
-			WHERE consumer = $1 AND part = $2 AND status = 0 ORDER BY id LIMIT 1`, rp.consumer.Name, rp.lease.part) {
-			if err != nil {
-				return err
-			}
-			if err := row.Scan(&p.id, &p.tenant, &p.from, &p.to, &p.pos); err != nil {
-				return err
-			}
-		}
-		return nil
+		err := tx.Row(ctx, `SELECT id, tenant_id, from_at, to_at, pos FROM bus_replay
+			WHERE consumer = $1 AND part = $2 AND status = 0 ORDER BY id LIMIT 1`, rp.consumer.Name, rp.lease.part).Scan(
+			&p.id, &p.tenant, &p.from, &p.to, &p.pos)
+		return ignoreNoRow(err)
 	})
 	return p, err
 }
