@@ -81,7 +81,7 @@ func (f *Consistency) look(ctx context.Context, a *App, of string, repair bool) 
 
 // waiting is about how many events are not handled yet.
 func waiting(ctx context.Context, b *bus.Bus) (n int64, err error) {
-	out, err := b.OutboxStatus(ctx)
+	out, err := b.Outbox(ctx)
 	if err != nil {
 		return 0, err
 	}

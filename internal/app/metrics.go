@@ -118,11 +118,11 @@ func observeLog(meter metric.Meter, a *App) error {
 	}
 	a.door.Run = append(a.door.Run, func(ctx context.Context) {
 		unpublished.run(ctx, func(ctx context.Context) (int, error) {
-			status, err := a.Bus.LogStatus(ctx)
+			position, err := a.Bus.LogPosition(ctx)
 			if err != nil {
 				return 0, err
 			}
-			return a.Store.Unpublished(ctx, status.Position)
+			return a.Store.Unpublished(ctx, position)
 		})
 	})
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {

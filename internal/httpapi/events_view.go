@@ -55,7 +55,7 @@ func showOutbox(s *bus.OutboxState, rows []bus.OutboxRow, sealed *seal.Sealer) o
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		v.Partitions[i] = relayView{
-			Partition: p.Part, Holder: s.Holders[i].Name, LeaseUntil: s.Holders[i].Until, Unpublished: p.Unpublished,
+			Partition: p.Part, Holder: p.Holder, LeaseUntil: p.LeaseUntil, Unpublished: p.Unpublished,
 			OldestAt: p.Oldest,
 		}
 		if p.Oldest > 0 && (v.OldestAt == 0 || p.Oldest < v.OldestAt) {

@@ -139,6 +139,17 @@ func (b *Bus) read(ctx context.Context, op string, fn sqldb.Func) error {
 	return fault.Wrap(op, b.db.Read(ctx, fn))
 }
 
+// readValue reads one value; without a row, the zero value.
+func readValue[T any](ctx context.Context, b *Bus, op, query string, args ...any) (value T, err error) {
+	err = b.read(ctx, op, func(ctx context.Context, tx *sqldb.Tx) error {
+		var found T
+		err := tx.Row(ctx, query, args...).Scan(&found)
+		value = found
+		return ignoreNoRow(err)
+	})
+	return value, err
+}
+
 // write runs fn at a lower priority than executions. fn may run again, so it sets its results anew.
 func (b *Bus) write(ctx context.Context, op string, fn sqldb.Func) error {
 	return fault.Wrap(op, b.db.Write(ctx, sqldb.Other, fn))

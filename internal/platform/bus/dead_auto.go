@@ -59,12 +59,8 @@ func (dc *decider) autoRedrive(ctx context.Context) (more bool, err error) {
 	if dc.consumer.AutoRedrive == 0 {
 		return false, nil
 	}
-	var first wire.Stamp
-	err = dc.bus.read(ctx, "bus.redrive", func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Row(ctx, `SELECT coalesce(min(redrive_at), 0) FROM bus_dead
-			WHERE consumer = $1 AND part = $2 AND status = 0 AND redrive_at > 0`, dc.consumer.Name, dc.lease.part).Scan(
-			&first)
-	})
+	first, err := readValue[wire.Stamp](ctx, dc.bus, "bus.redrive", `SELECT coalesce(min(redrive_at), 0) FROM bus_dead
+		WHERE consumer = $1 AND part = $2 AND status = 0 AND redrive_at > 0`, dc.consumer.Name, dc.lease.part)
 	if err != nil || first == 0 || first > dc.machineNow() {
 		return false, err
 	}

@@ -7,7 +7,8 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-const dayLength = 24 * 60 * 60 * 1000 // milliseconds
+// dayOf is the day of an event's mark.
+func dayOf(at wire.Stamp) int64 { return int64(at / day) }
 
 const onceOnly = "ON CONFLICT (day, consumer, tenant_id, event_id) DO NOTHING"
 
@@ -62,6 +63,6 @@ func (dd *dedupe) mark(ctx context.Context, t *changes, todo []*item) ([]*item, 
 func (dd *dedupe) insert(e *wire.Event) sqldb.Stmt {
 	return sqldb.Stmt{
 		Query: `INSERT INTO processed_events (day, consumer, tenant_id, event_id) VALUES ($1, $2, $3, $4) ` + onceOnly,
-		Args:  []any{int64(e.OccurredAt) / dayLength, dd.consumer.Name, e.Tenant, e.ID},
+		Args:  []any{dayOf(e.OccurredAt), dd.consumer.Name, e.Tenant, e.ID},
 	}
 }

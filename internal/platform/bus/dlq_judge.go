@@ -150,7 +150,7 @@ func processedOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter, bodies
 			continue
 		}
 		stmts = append(stmts, sqldb.Stmt{
-			Query: selectProcessed, Args: []any{int64(e.OccurredAt) / dayLength, l.Consumer, l.Tenant, l.EventID},
+			Query: selectProcessed, Args: []any{dayOf(e.OccurredAt), l.Consumer, l.Tenant, l.EventID},
 			Row: func(*sqldb.Row) error { processed[l.ID] = true; return nil },
 		})
 	}

@@ -140,11 +140,8 @@ func (s *survey) noteLease(row *sqldb.Row) error {
 }
 
 // Parked counts the parked events of all tenants, including dead letters that are being redriven.
-func (b *Bus) Parked(ctx context.Context) (n int64, err error) {
-	err = b.read(ctx, "bus.parked", func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Row(ctx, "SELECT count(*) FROM bus_parked").Scan(&n)
-	})
-	return n, err
+func (b *Bus) Parked(ctx context.Context) (int64, error) {
+	return readValue[int64](ctx, b, "bus.parked", "SELECT count(*) FROM bus_parked")
 }
 
 // holderOf is the holder of a lease and its end; forever: leases do not expire.

@@ -9,46 +9,6 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-type OutboxState struct {
-	OutboxStatus
-	Holders []LeaseHolder // by partition
-}
-
-// LeaseHolder holds the lease of a relay.
-type LeaseHolder struct {
-	Name  string     // "": none
-	Until wire.Stamp // 0: as long as that process lives
-}
-
-// Outbox returns the progress of publishing, for all tenants.
-func (b *Bus) Outbox(ctx context.Context) (out OutboxState, err error) {
-	if out.OutboxStatus, err = b.OutboxStatus(ctx); err != nil {
-		return out, err
-	}
-	err = b.read(ctx, "bus.outbox", func(ctx context.Context, tx *sqldb.Tx) error {
-		out.Holders = make([]LeaseHolder, wire.Partitions)
-		now, err := b.now(ctx, tx)
-		if err != nil {
-			return err
-		}
-		for row, err := range tx.Query(ctx, "SELECT part, holder, until FROM bus_lease WHERE name = $1 AND part < $2",
-			relayOutbox, wire.Partitions) {
-			var part int
-			var h LeaseHolder
-			if err == nil {
-				err = row.Scan(&part, &h.Name, &h.Until)
-			}
-			if err != nil {
-				return err
-			}
-			h.Name, h.Until = holderOf(h.Name, h.Until, now, b.cfg.Exclusive)
-			out.Holders[part] = h
-		}
-		return nil
-	})
-	return out, err
-}
-
 type EventFilter struct {
 	Tenant    string
 	EventType string // "": all

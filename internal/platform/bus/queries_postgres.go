@@ -86,7 +86,7 @@ var insertMarks = sqldb.NewInsert("processed_events (day, consumer, tenant_id, e
 func markEventsPostgres(tx *sqldb.Tx, consumer string, todo []*item) ([]sqldb.Stmt, error) {
 	values := make([]any, 0, 4*len(todo))
 	for _, it := range todo {
-		values = append(values, int64(it.event.OccurredAt)/dayLength, consumer, it.event.Tenant, it.event.ID)
+		values = append(values, dayOf(it.event.OccurredAt), consumer, it.event.Tenant, it.event.ID)
 	}
 	return insertMarks.Stmts(tx, values), nil
 }

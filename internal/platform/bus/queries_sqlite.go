@@ -111,7 +111,7 @@ func markEventsSQLite(_ *sqldb.Tx, consumer string, todo []*item) (stmts []sqldb
 	}
 	groups := map[group][]string{}
 	for _, it := range todo {
-		g := group{int64(it.event.OccurredAt) / dayLength, it.event.Tenant}
+		g := group{dayOf(it.event.OccurredAt), it.event.Tenant}
 		groups[g] = append(groups[g], it.event.ID)
 	}
 	for g, ids := range groups {

@@ -124,6 +124,14 @@ func examine(m Message) item {
 	return it
 }
 
+func examineAll(msgs []Message) []item {
+	items := make([]item, len(msgs))
+	for i := range msgs {
+		items[i] = examine(msgs[i])
+	}
+	return items
+}
+
 func keyIn(part int, keys ...string) string {
 	for _, key := range keys {
 		if key != "" && wire.Partition(key) == part {
@@ -140,8 +148,7 @@ func (r *reader) pause(ctx context.Context, d time.Duration) error {
 		return nil
 	case <-time.After(d):
 	}
-	err := r.background(ctx)
-	if errors.Is(err, errLeaseLost) {
+	if err := r.background(ctx); errors.Is(err, errLeaseLost) {
 		return err
 	}
 	return nil // tried again

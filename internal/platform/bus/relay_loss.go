@@ -46,13 +46,9 @@ func (r *relay) compare(ctx context.Context) error {
 }
 
 // gapReported reports whether a reader found a gap.
-func (r *relay) gapReported(ctx context.Context) (is bool, err error) {
-	err = r.bus.read(ctx, "bus.relay.doubted", func(ctx context.Context, tx *sqldb.Tx) error {
-		err := tx.Row(ctx, "SELECT doubt FROM bus_relay WHERE source = $1 AND part = $2", r.source, r.lease.part).Scan(
-			&is)
-		return ignoreNoRow(err)
-	})
-	return is, err
+func (r *relay) gapReported(ctx context.Context) (bool, error) {
+	return readValue[bool](ctx, r.bus, "bus.relay.doubted",
+		"SELECT doubt FROM bus_relay WHERE source = $1 AND part = $2", r.source, r.lease.part)
 }
 
 // intact reports whether the stream has its last acknowledged message, or kept it as long as it keeps any.

@@ -137,17 +137,13 @@ func (r *relay) store(ctx context.Context, op string, s relayState, stmts []sqld
 }
 
 // published reports whether the outbox has published events of the partition.
-func (r *relay) published(ctx context.Context) (is bool, err error) {
+func (r *relay) published(ctx context.Context) (bool, error) {
 	if r.stream != wire.Events {
 		return false, nil
 	}
-	err = r.bus.read(ctx, "bus.relay.first", func(ctx context.Context, tx *sqldb.Tx) error {
-		err := tx.Row(ctx, `SELECT published_at FROM outbox_events
-			WHERE part = $1 AND published_at IS NOT NULL LIMIT 1`, r.lease.part).Scan(new(int64))
-		is = err == nil
-		return ignoreNoRow(err)
-	})
-	return is, err
+	n, err := readValue[int](ctx, r.bus, "bus.relay.first",
+		"SELECT 1 FROM outbox_events WHERE part = $1 AND published_at IS NOT NULL LIMIT 1", r.lease.part)
+	return n > 0, err
 }
 
 // storeState stores the state, but leaves gap reports.

@@ -59,8 +59,8 @@ func (rp *replayer) oldest(ctx context.Context) (p replay, err error) {
 	err = rp.bus.read(ctx, "bus.replays", func(ctx context.Context, tx *sqldb.Tx) error {
 		p = replay{}
 		err := tx.Row(ctx, `SELECT id, tenant_id, from_at, to_at, pos FROM bus_replay
-			WHERE consumer = $1 AND part = $2 AND status = 0 ORDER BY id LIMIT 1`, rp.consumer.Name, rp.lease.part).Scan(
-			&p.id, &p.tenant, &p.from, &p.to, &p.pos)
+			WHERE consumer = $1 AND part = $2 AND status = 0 ORDER BY id LIMIT 1`,
+			rp.consumer.Name, rp.lease.part).Scan(&p.id, &p.tenant, &p.from, &p.to, &p.pos)
 		return ignoreNoRow(err)
 	})
 	return p, err
@@ -107,18 +107,13 @@ func (rp *replayer) holdBack(ctx context.Context, found *backfillPage) (held boo
 //
 // A relay commits the position and time of a batch in the last transaction that marks its rows; until then some are
 // not marked.
-func (rp *replayer) hasAll(ctx context.Context, upto wire.Stamp) (all bool, err error) {
-	err = rp.bus.read(ctx, "bus.replays", func(ctx context.Context, tx *sqldb.Tx) error {
-		all = false
-		return tx.Batch(ctx, sqldb.Stmt{
-			Query: `SELECT 1 FROM bus_relay WHERE source = 'outbox' AND part = $1 AND stream_at = $2 AND last_seq <= $3
-				AND replay_pos >= replay_to AND (last_at >= $4 OR NOT EXISTS (
-					SELECT 1 FROM outbox_events WHERE part = $1 AND published_at IS NULL))`,
-			Args: []any{rp.lease.part, rp.progress.pos.streamAt, rp.progress.pos.seq, upto},
-			Row:  func(*sqldb.Row) error { all = true; return nil },
-		})
-	})
-	return all, err
+func (rp *replayer) hasAll(ctx context.Context, upto wire.Stamp) (bool, error) {
+	n, err := readValue[int](ctx, rp.bus, "bus.replays",
+		`SELECT 1 FROM bus_relay WHERE source = 'outbox' AND part = $1 AND stream_at = $2 AND last_seq <= $3
+			AND replay_pos >= replay_to AND (last_at >= $4 OR NOT EXISTS (
+				SELECT 1 FROM outbox_events WHERE part = $1 AND published_at IS NULL))`,
+		rp.lease.part, rp.progress.pos.streamAt, rp.progress.pos.seq, upto)
+	return n > 0, err
 }
 
 func (rp *replayer) apply(ctx context.Context, p *replay, found backfillPage) error {

@@ -21,7 +21,7 @@ const (
 
 // firstDay is the oldest day that is kept.
 func firstDay(now wire.Stamp) int64 {
-	return int64((now - wire.Stamp(ProcessedFor.Milliseconds())) / day)
+	return dayOf(now - wire.Stamp(ProcessedFor.Milliseconds()))
 }
 
 func (r *retention) retainDays(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error) {
@@ -53,7 +53,7 @@ func (r *retention) prepareDays(ctx context.Context) error {
 			}
 		}
 	}
-	today := int64(now / day)
+	today := dayOf(now)
 	for d := today - daysBehind; d <= today+daysAhead; d++ {
 		if has[d] {
 			continue
@@ -67,10 +67,8 @@ func (r *retention) prepareDays(ctx context.Context) error {
 
 // makeDay makes a day's table, unless the rest has rows of that day.
 func (r *retention) makeDay(ctx context.Context, d int64) error {
-	var late bool
-	err := r.bus.read(ctx, "bus.days", func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Row(ctx, "SELECT EXISTS (SELECT 1 FROM processed_events_rest WHERE day = $1)", d).Scan(&late)
-	})
+	late, err := readValue[bool](ctx, r.bus, "bus.days",
+		"SELECT EXISTS (SELECT 1 FROM processed_events_rest WHERE day = $1)", d)
 	if err != nil || late {
 		return err
 	}

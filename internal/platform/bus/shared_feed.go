@@ -148,10 +148,9 @@ func (t *sharedFeed) fill(ctx context.Context, feed Feed) {
 			t.mu.Unlock()
 			return
 		}
-		items, bytes := make([]item, len(msgs)), 0
-		for i := range msgs {
-			items[i] = examine(msgs[i])
-			bytes += len(msgs[i].Body)
+		items, bytes := examineAll(msgs), 0
+		for i := range items {
+			bytes += len(items[i].Body)
 		}
 		t.evict(ctx, len(items), bytes)
 		t.mu.Lock()

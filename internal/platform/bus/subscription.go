@@ -65,10 +65,7 @@ func (br *subscription) next(ctx context.Context, limit int) ([]item, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := make([]item, len(msgs))
-	for i := range msgs {
-		items[i] = examine(msgs[i])
-	}
+	items := examineAll(msgs)
 	br.upto, br.pending = br.feed.Upto(), br.feed.Pending()
 	br.delivered(items)
 	if br.sharedFeeds != nil && br.pending == 0 && ctx.Err() == nil && time.Since(br.joinTried) >= joinEvery {

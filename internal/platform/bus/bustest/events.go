@@ -127,7 +127,7 @@ func (m *Events) Publish(events ...wire.Event) {
 func (m *Events) Published() {
 	m.t.Helper()
 	for began := time.Now(); ; {
-		s, err := m.Bus.OutboxStatus(context.Background())
+		s, err := m.Bus.Outbox(context.Background())
 		if err != nil || time.Since(began) > deadWithin {
 			m.t.Fatalf("something waits to be published: %+v %v", s, err)
 		}
