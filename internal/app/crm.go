@@ -49,33 +49,34 @@ func (a *App) newServices(models *metadata.Models) []*Part {
 	a.Metadata = metadata.New(a.DB, metadata.Config{
 		Models: models, Bus: a.Bus, Graph: a.hasGraph, InUse: a.Records.InUse,
 	})
+	approvals := servicePart("approval", approval.Migration, a.Approvals)
+	approvals.Committed, approvals.Ended = a.Approvals.Committed, a.Approvals.Ended
 	return []*Part{
 		{Name: "metadata", Tables: tablesOf(metadata.Migration), Routes: a.Metadata.Routes},
 		a.recordsPart(),
-		{
-			Name: "sharing", Tables: tablesOf(sharing.Migration), Consumers: []bus.Consumer{a.Sharing.Consumer()},
-			Routes: a.Sharing.Routes, Run: loops(a.Sharing.Run), Recount: a.Sharing.Recount,
-		},
-		{
-			Name: "automation", Tables: tablesOf(automation.Migration), Consumers: []bus.Consumer{
-				a.Automation.Consumer(),
-			},
-			Routes: a.Automation.Routes, Run: loops(a.Automation.Run), Recount: a.Automation.Recount,
-		},
+		servicePart("sharing", sharing.Migration, a.Sharing),
+		servicePart("automation", automation.Migration, a.Automation),
 		{
 			Name: "search", Tables: tablesOf(search.Migration), Consumers: []bus.Consumer{a.Search.Consumer()},
 			Routes: func() []gate.Route { return a.Search.Routes(a.seals) },
 			Run:    loops(a.Search.Run), Recount: a.recountSearch,
 		},
-		{
-			Name: "reporting", Tables: tablesOf(reporting.Migration), Consumers: []bus.Consumer{a.Reports.Consumer()},
-			Routes: a.Reports.Routes, Run: loops(a.Reports.Run), Recount: a.Reports.Recount,
-		},
-		{
-			Name: "approval", Tables: tablesOf(approval.Migration), Consumers: []bus.Consumer{a.Approvals.Consumer()},
-			Routes: a.Approvals.Routes, Run: loops(a.Approvals.Run), Recount: a.Approvals.Recount,
-			Committed: a.Approvals.Committed, Ended: a.Approvals.Ended,
-		},
+		servicePart("reporting", reporting.Migration, a.Reports),
+		approvals,
+	}
+}
+
+// servicePart is the part of a service that derives what it has from records.
+func servicePart(name string, tables func() sqldb.Migration, s interface {
+	Consumer() bus.Consumer
+	Routes() []gate.Route
+	Run(ctx context.Context)
+	Recount(ctx context.Context, tenant string) (differences []string, err error)
+},
+) *Part {
+	return &Part{
+		Name: name, Tables: tablesOf(tables), Consumers: []bus.Consumer{s.Consumer()}, Routes: s.Routes,
+		Run: loops(s.Run), Recount: s.Recount,
 	}
 }
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -9,109 +10,108 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
-// observe shows the counters of engine and database as metrics. They are read
-// when somebody looks; counting costs nothing more.
-func observe(meter metric.Meter, a *App) error {
-	type gauge struct {
-		name, about string
-		read        func(s *sqldb.Stats) int64
+// instruments are metrics of one S, which is read when somebody looks; counting costs nothing more.
+type instruments[S any] struct {
+	meter metric.Meter
+	all   []metric.Observable
+	reads []func(metric.Observer, S)
+	err   error
+}
+
+// observed gives a value of an instrument.
+type observed func(value int64, attributes ...attribute.KeyValue)
+
+func (m *instruments[S]) counter(name, about string, read func(S, observed)) {
+	c, err := m.meter.Int64ObservableCounter(name, metric.WithDescription(about))
+	m.add(c, err, read)
+}
+
+func (m *instruments[S]) gauge(name, about string, read func(S, observed), more ...metric.Int64ObservableGaugeOption) {
+	g, err := m.meter.Int64ObservableGauge(name, append(more, metric.WithDescription(about))...)
+	m.add(g, err, read)
+}
+
+func (m *instruments[S]) add(one metric.Int64Observable, err error, read func(S, observed)) {
+	m.err, m.all = errors.Join(m.err, err), append(m.all, one)
+	m.reads = append(m.reads, func(o metric.Observer, of S) {
+		read(of, func(value int64, attributes ...attribute.KeyValue) {
+			o.ObserveInt64(one, value, metric.WithAttributes(attributes...))
+		})
+	})
+}
+
+// register shows the metrics of what last gives, when that is known.
+func (m *instruments[S]) register(last func() (of S, known bool)) error {
+	if m.err != nil {
+		return m.err
 	}
-	counters := []gauge{
-		{"engine.commands", "Commands decided.", func(*sqldb.Stats) int64 { return a.Engine.Metrics().Commands }},
-		{"engine.commits", "Commits of the engine.", func(*sqldb.Stats) int64 { return a.Engine.Metrics().Commits }},
-		{"db.commits", "Commits of the database.", func(s *sqldb.Stats) int64 { return int64(s.Commits) }},
-		{"db.failed", "Commits of the database that failed.", func(s *sqldb.Stats) int64 { return int64(s.Failed) }},
-		{"db.reads", "Read transactions.", func(s *sqldb.Stats) int64 { return int64(s.Reads) }},
-		{"db.checkpoints", "Checkpoints of the write-ahead log.", func(s *sqldb.Stats) int64 {
-			return int64(s.Checkpoints)
-		}},
+	_, err := m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		if of, known := last(); known {
+			for _, read := range m.reads {
+				read(o, of)
+			}
+		}
+		return nil
+	}, m.all...)
+	return err
+}
+
+// observe shows the counters of engine and database.
+func observe(meter metric.Meter, a *App) error {
+	m := &instruments[sqldb.Stats]{meter: meter}
+	for _, c := range []struct {
+		name, about string
+		read        func(s sqldb.Stats) int64
+	}{
+		{"engine.commands", "Commands decided.", func(sqldb.Stats) int64 { return a.Engine.Metrics().Commands }},
+		{"engine.commits", "Commits of the engine.", func(sqldb.Stats) int64 { return a.Engine.Metrics().Commits }},
+		{"db.commits", "Commits of the database.", func(s sqldb.Stats) int64 { return int64(s.Commits) }},
+		{"db.failed", "Commits of the database that failed.", func(s sqldb.Stats) int64 { return int64(s.Failed) }},
+		{"db.reads", "Read transactions.", func(s sqldb.Stats) int64 { return int64(s.Reads) }},
+		{"db.checkpoints", "Checkpoints of the write-ahead log.", func(s sqldb.Stats) int64 { return int64(s.Checkpoints) }},
 		{
 			"db.checkpoints.blocked", "Checkpoints that a reader kept from shortening a log that is too long.",
-			func(s *sqldb.Stats) int64 { return int64(s.Blocked) },
+			func(s sqldb.Stats) int64 { return int64(s.Blocked) },
 		},
-		{"db.trips", "Round trips to PostgreSQL in transactions.", func(s *sqldb.Stats) int64 {
-			return int64(s.Trips)
-		}},
-		{"db.doubts", "Commits whose answer was lost and had to be asked for.", func(s *sqldb.Stats) int64 {
-			return int64(s.Doubts)
-		}},
+		{"db.trips", "Round trips to PostgreSQL in transactions.", func(s sqldb.Stats) int64 { return int64(s.Trips) }},
+		{
+			"db.doubts", "Commits whose answer was lost and had to be asked for.",
+			func(s sqldb.Stats) int64 { return int64(s.Doubts) },
+		},
+	} {
+		m.counter(c.name, c.about, func(s sqldb.Stats, show observed) { show(c.read(s)) })
 	}
-	instruments := make([]metric.Observable, 0, len(counters)+1)
-	read := make([]func(metric.Observer, *sqldb.Stats), 0, len(counters)+1)
-	for _, counter := range counters {
-		instrument, err := meter.Int64ObservableCounter(counter.name, metric.WithDescription(counter.about))
-		if err != nil {
-			return err
-		}
-		instruments = append(instruments, instrument)
-		read = append(read, func(o metric.Observer, s *sqldb.Stats) { o.ObserveInt64(instrument, counter.read(s)) })
-	}
-	writable, err := meter.Int64ObservableGauge("db.writable",
-		metric.WithDescription("Whether anything can be written: 1, or 0."))
-	if err != nil {
-		return err
-	}
-	instruments = append(instruments, writable)
-	read = append(read, func(o metric.Observer, _ *sqldb.Stats) {
-		good := int64(0)
+	m.gauge("db.writable", "Whether anything can be written: 1, or 0.", func(_ sqldb.Stats, show observed) {
 		if a.health.Check() == nil {
-			good = 1
+			show(1)
+		} else {
+			show(0)
 		}
-		o.ObserveInt64(writable, good)
 	})
-	wal, err := meter.Int64ObservableGauge("db.wal.size", metric.WithUnit("By"),
-		metric.WithDescription("Size of the write-ahead log."))
-	if err != nil {
-		return err
-	}
-	instruments = append(instruments, wal)
-	read = append(read, func(o metric.Observer, s *sqldb.Stats) { o.ObserveInt64(wal, s.WAL) })
-	redone, err := meter.Int64ObservableCounter("db.jobs",
-		metric.WithDescription("Jobs on PostgreSQL, by how often they were run again."))
-	if err != nil {
-		return err
-	}
-	instruments = append(instruments, redone)
-	read = append(read, func(o metric.Observer, s *sqldb.Stats) {
+	m.gauge("db.wal.size", "Size of the write-ahead log.", func(s sqldb.Stats, show observed) { show(s.WAL) },
+		metric.WithUnit("By"))
+	m.counter("db.jobs", "Jobs on PostgreSQL, by how often they were run again.", func(s sqldb.Stats, show observed) {
 		for times, n := range s.Redone {
 			if n > 0 {
-				o.ObserveInt64(redone, int64(n), metric.WithAttributes(attribute.Int("redone", times)))
+				show(int64(n), attribute.Int("redone", times))
 			}
 		}
 	})
-	stalls, err := meter.Int64ObservableCounter("db.stalls",
-		metric.WithDescription("Commits, claims and stream frames that were held up for more than a second."))
-	if err != nil {
-		return err
-	}
-	instruments = append(instruments, stalls)
-	read = append(read, func(o metric.Observer, s *sqldb.Stats) {
-		for what, n := range map[string]int64{
-			"commit": int64(s.Stalls), "claim": a.Engine.Metrics().Stalls, "frame": a.frames.Load(),
-		} {
-			o.ObserveInt64(stalls, n, metric.WithAttributes(attribute.String("of", what)))
-		}
-	})
-	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		stats := a.DB.Stats()
-		for _, show := range read {
-			show(o, &stats)
-		}
-		return nil
-	}, instruments...)
+	m.counter("db.stalls", "Commits, claims and stream frames that were held up for more than a second.",
+		func(s sqldb.Stats, show observed) {
+			show(int64(s.Stalls), attribute.String("of", "commit"))
+			show(a.Engine.Metrics().Stalls, attribute.String("of", "claim"))
+			show(a.frames.Load(), attribute.String("of", "frame"))
+		})
+	err := m.register(func() (sqldb.Stats, bool) { return a.DB.Stats(), true })
 	if err != nil || a.cfg.Silent {
 		return err
 	}
 	return observeLog(meter, a)
 }
 
-// observeLog shows how much of the engine's log others are still to be told of.
+// observeLog shows how many rows of the engine's log are yet to be published.
 func observeLog(meter metric.Meter, a *App) error {
-	waiting, err := meter.Int64ObservableGauge("log.unpublished",
-		metric.WithDescription("Rows of the log that wait to be published."))
-	if err != nil {
-		return err
-	}
 	unpublished, err := newSample[int](meter, "log")
 	if err != nil {
 		return err
@@ -125,32 +125,22 @@ func observeLog(meter metric.Meter, a *App) error {
 			return a.Store.Unpublished(ctx, position)
 		})
 	})
-	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		if n, known := unpublished.last(); known {
-			o.ObserveInt64(waiting, int64(n))
-		}
-		return nil
-	}, waiting)
-	return err
+	m := &instruments[int]{meter: meter}
+	m.gauge("log.unpublished", "Rows of the log that wait to be published.",
+		func(waiting int, show observed) { show(int64(waiting)) })
+	return m.register(unpublished.last)
 }
 
 // observeBacklog shows what waits for the database to be put into the audit log.
 func observeBacklog(meter metric.Meter, a *App) error {
-	entries, err := meter.Int64ObservableGauge("workflow.backlog",
-		metric.WithDescription("Audit entries of workflow events that wait for the database."))
-	if err != nil {
-		return err
-	}
-	dropped, err := meter.Int64ObservableCounter("workflow.dropped",
-		metric.WithDescription("Audit entries of workflow events that found no room to wait for the database."))
-	if err != nil {
-		return err
-	}
-	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		waiting, gone := a.Inbound.Backlog()
-		o.ObserveInt64(entries, int64(waiting))
-		o.ObserveInt64(dropped, gone)
-		return nil
-	}, entries, dropped)
-	return err
+	type backlog struct{ waiting, dropped int64 }
+	m := &instruments[backlog]{meter: meter}
+	m.gauge("workflow.backlog", "Audit entries of workflow events that wait for the database.",
+		func(b backlog, show observed) { show(b.waiting) })
+	m.counter("workflow.dropped", "Audit entries of workflow events that found no room to wait for the database.",
+		func(b backlog, show observed) { show(b.dropped) })
+	return m.register(func() (backlog, bool) {
+		waiting, dropped := a.Inbound.Backlog()
+		return backlog{int64(waiting), dropped}, true
+	})
 }
