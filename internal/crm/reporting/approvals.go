@@ -33,11 +33,11 @@ var approvalGroups = []group{
 }
 
 var approvalMeasures = []measure{
-	{Column: Column{"submitted", Count}, of: counted(nSubmitted)},
-	{Column: Column{"pending", Count}, of: counted(nPending)},
-	{Column: Column{"approved", Count}, of: counted(nApproved)},
-	{Column: Column{"rejected", Count}, of: counted(nRejected)},
-	{Column: Column{"recalled", Count}, of: counted(nRecalled)},
+	counted("submitted", nSubmitted),
+	counted("pending", nPending),
+	counted("approved", nApproved),
+	counted("rejected", nRejected),
+	counted("recalled", nRecalled),
 	{Column: Column{"averageHours", Hours}, of: func(r *row) Value {
 		return quotient(r.n[nDecidedMillis], (r.n[nApproved]+r.n[nRejected])*hourLength, 1)
 	}},

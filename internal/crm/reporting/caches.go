@@ -68,7 +68,6 @@ func (s *caches) find(tenant string) (m *cache, known bool) {
 	return k.cache, true
 }
 
-// request requests the facts of a tenant.
 func (s *caches) request(tenant string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +99,6 @@ func (s *caches) drop(tenant string, m *cache) {
 	}
 }
 
-// pause delays the next attempt to read the facts of a tenant.
 func (s *caches) pause(tenant string, by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,9 +120,9 @@ func (s *caches) all() map[string]*cache {
 	return all
 }
 
-// room makes room for more facts and reports whether there is. Idle caches are dropped in any case,
-// then, while there are too many facts, the least recently used; but to add facts, none that was just
-// used: two tenants that do not fit in together would be read in turn. Nothing is dropped in vain.
+// room makes room for more facts and reports whether there is. Idle caches are dropped in any case, then
+// the least recently used; but to add facts, none that was just used: two tenants that do not fit in
+// together would be read in turn.
 func (s *caches) room(facts int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,8 +168,7 @@ func (s *caches) run(ctx context.Context) {
 	}
 }
 
-// refreshAll brings all caches up to date and reads those that are requested. failed is called with
-// each error.
+// refreshAll brings all caches up to date and reads those that are requested.
 func (s *caches) refreshAll(ctx context.Context, failed func(error)) {
 	s.room(0)
 	s.catchUpAll(ctx, failed)
@@ -184,7 +181,6 @@ func (s *caches) refreshAll(ctx context.Context, failed func(error)) {
 	}
 }
 
-// catchUpAll brings the present caches up to date.
 func (s *caches) catchUpAll(ctx context.Context, failed func(error)) {
 	for tenant, m := range s.all() {
 		if m != nil {

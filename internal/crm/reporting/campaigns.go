@@ -33,8 +33,8 @@ var (
 			false,
 		},
 		measures: []measure{
-			{Column: Column{"leads", Count}, of: counted(nProspects)},
-			{Column: Column{"convertedLeads", Count}, of: counted(nProspectsConverted)},
+			counted("leads", nProspects),
+			counted("convertedLeads", nProspectsConverted),
 		},
 		add: func(c *cell, r *row) {
 			r.n[nProspects] += c.n
@@ -51,10 +51,10 @@ var (
 			true,
 		}, only: [3]only{{"<>", ""}},
 		measures: []measure{
-			{Column: Column{"opportunities", Count}, of: counted(nInfluenced)},
-			{Column: Column{"amount", Sum}, fields: []string{fieldAmount}, of: summed(sumInfluenced)},
-			{Column: Column{"wonCount", Count}, of: counted(nInfluencedWon)},
-			{Column: Column{"wonAmount", Sum}, fields: []string{fieldAmount}, of: summed(sumWon)},
+			counted("opportunities", nInfluenced),
+			summed("amount", sumInfluenced, fieldAmount),
+			counted("wonCount", nInfluencedWon),
+			summed("wonAmount", sumWon, fieldAmount),
 		},
 		add: func(c *cell, r *row) {
 			r.n[nInfluenced] += c.n
@@ -69,10 +69,10 @@ var (
 
 // campaignMeasures are of the campaigns, and of the members that the caller sees.
 var campaignMeasures = []measure{
-	{Column: Column{"actualCost", Sum}, fields: []string{"ActualCost"}, of: summed(sumCost)},
-	{Column: Column{"members", Count}, of: counted(nMembers)},
-	{Column: Column{"responded", Count}, of: counted(nResponded)},
-	{Column: Column{"responseRate", Rate}, of: rated(nResponded, nMembers)},
+	summed("actualCost", sumCost, "ActualCost"),
+	counted("members", nMembers),
+	counted("responded", nResponded),
+	rated("responseRate", nResponded, nMembers),
 }
 
 // campaigns is what came of the campaigns that the caller sees: their members, and the

@@ -24,10 +24,10 @@ var leadConversion = &spec{
 	},
 	defaults: []string{"source"},
 	measures: []measure{
-		{Column: Column{"count", Count}, of: counted(nLeads)},
-		{Column: Column{"convertedCount", Count}, of: counted(nConverted)},
-		{Column: Column{"opportunityCount", Count}, fields: []string{fieldOpportunity}, of: counted(nOpportunities)},
-		{Column: Column{"conversionRate", Rate}, of: rated(nConverted, nLeads)},
+		counted("count", nLeads),
+		counted("convertedCount", nConverted),
+		counted("opportunityCount", nOpportunities, fieldOpportunity),
+		rated("conversionRate", nConverted, nLeads),
 	},
 	add: func(c *cell, r *row) {
 		r.n[nLeads] += c.n

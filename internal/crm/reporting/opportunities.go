@@ -19,9 +19,9 @@ const (
 
 // The measures of opportunities in one state.
 var opportunityMeasures = []measure{
-	{Column: Column{"count", Count}, of: counted(0)},
-	{Column: Column{"amount", Sum}, fields: []string{fieldAmount}, of: summed(0)},
-	{Column: Column{"weightedAmount", Sum}, fields: []string{fieldAmount, fieldChance}, of: summed(1)},
+	counted("count", 0),
+	summed("amount", 0, fieldAmount),
+	summed("weightedAmount", 1, fieldAmount, fieldChance),
 }
 
 func addOpportunities(c *cell, r *row) {
@@ -79,11 +79,11 @@ var wonLost = &spec{
 	cube: monthCube, facts: monthFacts, only: [3]only{2: {"<>", open}}, months: true, dated: []string{fieldDate},
 	groups: []group{monthGroup, ownerGroup}, defaults: []string{"month"},
 	measures: []measure{
-		{Column: Column{"wonCount", Count}, of: counted(nWon)},
-		{Column: Column{"wonAmount", Sum}, fields: []string{fieldAmount}, of: summed(nWon)},
-		{Column: Column{"lostCount", Count}, of: counted(nLost)},
-		{Column: Column{"lostAmount", Sum}, fields: []string{fieldAmount}, of: summed(nLost)},
-		{Column: Column{"winRate", Rate}, of: rated(nWon, nWon, nLost)},
+		counted("wonCount", nWon),
+		summed("wonAmount", nWon, fieldAmount),
+		counted("lostCount", nLost),
+		summed("lostAmount", nLost, fieldAmount),
+		rated("winRate", nWon, nWon, nLost),
 	},
 	add: func(c *cell, r *row) {
 		at := nLost

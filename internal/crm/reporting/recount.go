@@ -135,14 +135,14 @@ func (c *recount) member(ctx context.Context, found *model.CampaignMember, kept 
 	if err != nil {
 		return err
 	}
-	want, at := memberOf(found, l), [3]string{found.CampaignID, found.MemberType, found.MemberID}
+	want := memberOf(found, l)
 	want.counted(c.counts, 1)
-	if got, ok := kept[at]; !ok {
+	if got, ok := kept[want.at()]; !ok {
 		c.say("%s %s is not counted in campaign %s", want.kind, want.id, want.campaign)
 	} else if got != *want {
 		c.say("%s %s is counted in campaign %s as %+v, and is %+v", want.kind, want.id, want.campaign, got, *want)
 	}
-	delete(kept, at)
+	delete(kept, want.at())
 	return nil
 }
 

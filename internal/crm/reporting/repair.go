@@ -109,8 +109,7 @@ func (s *Reporting) repairMembers(ctx context.Context, tx *sqldb.Tx, b *rebuild.
 	}
 	got, to := step{looked: len(found), over: len(found) < limit}, [3]string{}
 	if !got.over {
-		last := &found[len(found)-1]
-		to = [3]string{last.CampaignID, last.MemberType, last.MemberID}
+		to = memberOf(&found[len(found)-1], nil).at()
 		got.place = strings.Join(to[:], "/")
 	}
 	have, err := members(ctx, tx, ` AND (campaign_id, member_type, member_id) > ($2, $3, $4)

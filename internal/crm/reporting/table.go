@@ -67,23 +67,23 @@ type row struct {
 	sums   [3]Money
 }
 
-func counted(i int) func(*row) Value {
-	return func(r *row) Value { return Value(strconv.FormatInt(r.n[i], 10)) }
+// counted, summed and rated are measures of the counts and sums of a row. A rate is one count as a part of others.
+func counted(name string, i int, fields ...string) measure {
+	return measure{Column{name, Count}, fields, func(r *row) Value { return Value(strconv.FormatInt(r.n[i], 10)) }}
 }
 
-func summed(i int) func(*row) Value {
-	return func(r *row) Value { return Value(r.sums[i].String()) }
+func summed(name string, i int, fields ...string) measure {
+	return measure{Column{name, Sum}, fields, func(r *row) Value { return Value(r.sums[i].String()) }}
 }
 
-// rated is one count as a part of others.
-func rated(part int, of ...int) func(*row) Value {
-	return func(r *row) Value {
+func rated(name string, part int, of ...int) measure {
+	return measure{Column{name, Rate}, nil, func(r *row) Value {
 		var all int64
 		for _, i := range of {
 			all += r.n[i]
 		}
 		return quotient(r.n[part], all, 4)
-	}
+	}}
 }
 
 // quotient is a part of a whole to some decimals, nothing of nothing.
