@@ -24,7 +24,8 @@ import (
 func (a *App) newServices(models *metadata.Models) []*Part {
 	keep, now, reads := a.cfg.KeyRetention, a.now(), records.Reads{}
 	a.Sharing = sharing.New(a.DB, sharing.Config{
-		Models: models, Records: reads, Bus: a.Bus, Engine: a.Engine, Worker: a.name, KeyRetention: keep, Now: now, Log: a.log,
+		Models: models, Records: reads, Bus: a.Bus, Engine: a.Engine, Worker: a.name, KeyRetention: keep,
+		Now: now, Log: a.log,
 	})
 	a.Records = records.New(a.DB, records.Config{
 		Models: models, Visible: a.Sharing, Publisher: a.Bus, Rules: automation.Rules{}, KeyRetention: keep, Now: now,

@@ -68,7 +68,10 @@ func observe(meter metric.Meter, a *App) error {
 		{"db.commits", "Commits of the database.", func(s sqldb.Stats) int64 { return int64(s.Commits) }},
 		{"db.failed", "Commits of the database that failed.", func(s sqldb.Stats) int64 { return int64(s.Failed) }},
 		{"db.reads", "Read transactions.", func(s sqldb.Stats) int64 { return int64(s.Reads) }},
-		{"db.checkpoints", "Checkpoints of the write-ahead log.", func(s sqldb.Stats) int64 { return int64(s.Checkpoints) }},
+		{
+			"db.checkpoints", "Checkpoints of the write-ahead log.",
+			func(s sqldb.Stats) int64 { return int64(s.Checkpoints) },
+		},
 		{
 			"db.checkpoints.blocked", "Checkpoints that a reader kept from shortening a log that is too long.",
 			func(s sqldb.Stats) int64 { return int64(s.Blocked) },

@@ -104,7 +104,8 @@ func (w *writer) place(ctx context.Context, instant wire.Stamp) (int64, error) {
 func (s sqliteIndex) sweep(ctx context.Context) (more bool, err error) {
 	var places []int64
 	gone := func(ctx context.Context, tx *sqldb.Tx, limit int) (err error) {
-		places, err = sqldb.Collect(ctx, tx, sqldb.Column[int64], "SELECT place FROM search_gone ORDER BY place LIMIT $1", limit)
+		places, err = sqldb.Collect(ctx, tx, sqldb.Column[int64],
+			"SELECT place FROM search_gone ORDER BY place LIMIT $1", limit)
 		return err
 	}
 	err = s.Read(ctx, "sweep", func(ctx context.Context, tx *sqldb.Tx) error { return gone(ctx, tx, 1) })
