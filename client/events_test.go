@@ -21,15 +21,15 @@ import (
 // own is the tenant of a client that names none.
 const own = "00000000-0000-0000-0000-000000000000"
 
-// office is a server for events alone, with the consumers search, which blocks keys, and
+// eventServer is a server for events alone, with the consumers search, which blocks keys, and
 // mailer, which goes on.
-type office struct {
+type eventServer struct {
 	*bustest.Events
 	url string
 }
 
-func TestATenantDecidesWhatOthersAreTold(t *testing.T) {
-	_, c := newOffice(t)
+func TestATenantDecidesWhatIsPublished(t *testing.T) {
+	_, c := newEventServer(t)
 	ctx := client.WithCorrelationID(t.Context(), "ticket-17")
 	for _, want := range []client.PublishPolicy{client.PublishAll, client.PublishNone, client.PublishDefault} {
 		stored, err := c.Events.PutSettings(ctx, client.EventSettings{Executions: want})
@@ -50,9 +50,9 @@ func TestATenantDecidesWhatOthersAreTold(t *testing.T) {
 	}
 }
 
-func newOffice(t *testing.T) (*office, *client.Client) {
+func newEventServer(t *testing.T) (*eventServer, *client.Client) {
 	t.Helper()
-	o := &office{Events: bustest.NewEvents(t, time.Now)}
+	o := &eventServer{Events: bustest.NewEvents(t, time.Now)}
 	a := apptest.Start(t, app.Config{Addr: "127.0.0.1:0", Override: app.Override{
 		Name: "p1", Exclusive: true, Idle: idle, Heartbeat: 20 * time.Millisecond,
 		Consumers: []bus.Consumer{
@@ -76,7 +76,7 @@ func settle(t *testing.T, c *client.Client, id string) *client.DeadLetterDetails
 }
 
 func TestADeadLetterIsReadAndDecidedAbout(t *testing.T) {
-	o, c := newOffice(t)
+	o, c := newEventServer(t)
 	ctx := client.WithCorrelationID(soon(t), "repair")
 	e := o.Deleted(own, "x")
 	id := o.Kill("search", e)[0].ID
@@ -162,7 +162,7 @@ func TestADeadLetterIsReadAndDecidedAbout(t *testing.T) {
 }
 
 func TestBulksAboutDeadLettersAreFrozenStartedAndRead(t *testing.T) {
-	o, c := newOffice(t)
+	o, c := newEventServer(t)
 	ctx := soon(t)
 	var events []wire.Event
 	for i := range 120 {
@@ -235,7 +235,7 @@ func TestBulksAboutDeadLettersAreFrozenStartedAndRead(t *testing.T) {
 }
 
 func TestConsumersOutboxSchemasAndReplaysAreRead(t *testing.T) {
-	o, c := newOffice(t)
+	o, c := newEventServer(t)
 	ctx := soon(t)
 	e := o.Deleted(own, "x")
 	o.Kill("search", e)
@@ -293,7 +293,7 @@ func TestConsumersOutboxSchemasAndReplaysAreRead(t *testing.T) {
 }
 
 func TestEventsAreFollowedAcrossBrokenConnections(t *testing.T) {
-	o, _ := newOffice(t)
+	o, _ := newEventServer(t)
 	var events []wire.Event
 	for i := range 30 {
 		events = append(events, o.Deleted(own, fmt.Sprint("x", i)), o.OwnerChanged(own, fmt.Sprint("y", i)))

@@ -1,7 +1,7 @@
 package contract
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -16,7 +16,6 @@ const schemas = "#/components/schemas/" // how a reference to a schema begins
 type Schema struct {
 	Ref         string `yaml:"$ref"`
 	Description string
-	Type        any // a word or a list of words
 	Format      string
 	Enum        []any
 	Properties  map[string]*Schema
@@ -34,11 +33,13 @@ type Schema struct {
 	GoEmbed string   `yaml:"x-go-embed"`      // a schema whose members come from an embedded struct
 	GoEnum  []string `yaml:"x-enum-varnames"` // the names of the constants of Enum
 
-	Values *Schema  `yaml:"-"` // of a map; nil: it is none, or they are free
-	order  []string // of the Properties
+	Values   *Schema `yaml:"-"` // of a map; nil: it is none, or they are free
+	kind     string  // the type; of several the first that is not null
+	nullable bool
+	order    []string // of the Properties
 }
 
-// UnmarshalYAML keeps the order of the properties, and reads what is a schema or a boolean.
+// UnmarshalYAML keeps the order of the properties, and reads what has more than one form.
 func (s *Schema) UnmarshalYAML(node *yaml.Node) error {
 	type plain Schema
 	if err := node.Decode((*plain)(s)); err != nil {
@@ -47,6 +48,14 @@ func (s *Schema) UnmarshalYAML(node *yaml.Node) error {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		value := node.Content[i+1]
 		switch node.Content[i].Value {
+		case "type": // a word or a list of words
+			for _, word := range append(value.Content, value) {
+				if word.Value == "null" {
+					s.nullable = true
+				} else {
+					s.kind = cmp.Or(s.kind, word.Value)
+				}
+			}
 		case "properties":
 			for j := 0; j < len(value.Content); j += 2 {
 				s.order = append(s.order, value.Content[j].Value)
@@ -68,26 +77,6 @@ func (s *Schema) alternatives() []*Schema {
 		return nil
 	}
 	return slices.Concat(s.AnyOf, s.OneOf)
-}
-
-// kind is the type of a schema's values that are not null.
-func (s *Schema) kind() string {
-	for _, kind := range s.kinds() {
-		if kind != "null" {
-			return kind
-		}
-	}
-	return ""
-}
-
-func (s *Schema) kinds() []string {
-	switch kinds := s.Type.(type) {
-	case string:
-		return []string{kinds}
-	case []any:
-		return strings.Fields(strings.Trim(fmt.Sprint(kinds), "[]"))
-	}
-	return nil
 }
 
 // schemaOf is the schema of a message in JSON, nil when it has none.

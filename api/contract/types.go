@@ -159,12 +159,12 @@ func (g *typeMaker) typeOf(s *Schema) string {
 		return "[]" + g.typeOf(s.Items)
 	case s.Values != nil:
 		return "map[string]" + g.typeOf(s.Values)
-	case s.Format == "date-time" && slices.Contains(s.kinds(), "null"):
+	case s.Format == "date-time" && s.nullable:
 		return "*time.Time"
 	case s.Format == "date-time":
 		return "time.Time"
 	default:
-		return cmp.Or(goKinds[s.kind()], freeForm)
+		return cmp.Or(goKinds[s.kind], freeForm)
 	}
 }
 
