@@ -212,7 +212,6 @@ var acrossTenants = map[string]map[string]int{
 	},
 	"the condition is written where this is called, and is looked at there": {
 		"internal/crm/automation/list.go ‹l.table›":           3,
-		"internal/crm/approval/read.go approval_instance":     2,
 		"internal/crm/records/list.go records_record":         2,
 		"internal/crm/records/sql_postgres.go records_record": 1,
 		"internal/crm/kit/rebuild/resource.go ‹r.cfg.Table›":  1,

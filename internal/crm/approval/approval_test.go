@@ -170,12 +170,9 @@ func TestWhatCannotBeSubmittedIsRefused(t *testing.T) {
 
 func (r *rig) count(table string) (n int) {
 	r.Helper()
-	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+	r.See(func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Row(ctx, "SELECT count(*) FROM "+table).Scan(&n)
 	})
-	if err != nil {
-		r.Fatal(err)
-	}
 	return n
 }
 
@@ -242,19 +239,19 @@ func TestAListAsksAsOftenHoweverManyAreDelegated(t *testing.T) {
 			if _, _, err := r.Delegate(t.Context(), as(mia), v.ID, nat, "away", nil); err != nil {
 				t.Fatal(err)
 			}
-			r.clock.Add(1000)
+			r.Clock.Add(1000)
 			ids = append(ids, v.ID)
 		}
 		trips := func(f Filter) uint64 { // the fewest of some lists: others use the database too
 			t.Helper()
 			fewest := uint64(math.MaxUint64)
 			for range 10 {
-				before := r.db.Stats().Trips
+				before := r.DB.Stats().Trips
 				page, total, err := r.List(t.Context(), as(nat), f, 0, 100)
 				if err != nil || total != len(ids) || len(page) != len(ids) {
 					t.Fatalf("listed %d of %d (%v), want %d", len(page), total, err, len(ids))
 				}
-				fewest = min(fewest, r.db.Stats().Trips-before)
+				fewest = min(fewest, r.DB.Stats().Trips-before)
 			}
 			return fewest
 		}
@@ -285,12 +282,7 @@ func (r *rig) take(p wire.Payload) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	err = r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		return r.on(ctx, tx, &wire.Event{ID: uid(0x77), Type: p.EventType(), Tenant: tenantA, Payload: body})
-	})
-	if err != nil {
-		r.Fatal(err)
-	}
+	r.Handle(&wire.Event{ID: uid(0x77), Type: p.EventType(), Tenant: tenantA, Payload: body}, r.Consumer())
 }
 
 func TestWhoMayModifyAllDecidesInThePlaceOfAll(t *testing.T) {

@@ -1,14 +1,12 @@
 package approval
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
@@ -85,15 +83,8 @@ func TestAStagePassesWhenTheLastOfAGroupLeavesIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-			return r.records.Consumer().Handle(ctx, tx, &wire.Event{
-				ID: uid(0x77), Type: "GroupMemberChanged",
-				Tenant: tenantA, Payload: body,
-			})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r.Handle(&wire.Event{ID: uid(0x77), Type: "GroupMemberChanged", Tenant: tenantA, Payload: body},
+			r.records.Consumer())
 		if err := r.renew(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -94,20 +94,15 @@ func TestCostlyConditionsOfPendingApprovalsAreEvaluatedOneByOne(t *testing.T) {
 			ChangeType: "ProcessUpdated", ProcessID: uid(0xa0), ObjectName: "Quote", EffectiveAt: 1,
 		})
 		for what, all := range map[string][]*wire.Event{"records": events, "the process": {config}} {
-			err := r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-				return errors.Join(r.onAll(ctx, tx, all), errors.New("undone"))
+			err := r.DB.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+				return errors.Join(r.Consumer().HandleAll(ctx, tx, all), errors.New("undone"))
 			})
 			if !names(err) {
 				t.Errorf("%s: got %v, want a refusal that names the process", what, err)
 			}
 		}
 		for _, e := range events {
-			err := r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-				return r.on(ctx, tx, e)
-			})
-			if err != nil {
-				t.Fatalf("one alone: %v", err)
-			}
+			r.Handle(e, r.Consumer())
 		}
 		if n := r.count("approval_instance WHERE meets = 0"); n != some {
 			t.Errorf("%d approvals no longer meet their process, want %d", n, some)

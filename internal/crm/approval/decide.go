@@ -1,18 +1,19 @@
 package approval
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/wire"
 )
 
 // The codes of refusals.
 const (
 	CodeNotFound    = "APPROVAL_NOT_FOUND"
-	CodeDenied      = "ACCESS_DENIED"
 	CodeNoProcess   = "NO_APPROVAL_PROCESS"
 	CodeManyProcess = "APPROVAL_PROCESS_UNCLEAR"
 	CodeNoApprover  = "NO_APPROVER"
@@ -57,9 +58,8 @@ func choose(j *model.Judge, m *model.Model, r *model.Record, id string) (*model.
 			With(map[string]any{"field": "processId", "processIds": names})
 	case id != "":
 		return nil, fault.New(fault.Invalid, CodeNoProcess,
-			"processId must be the id of an active approval process of %s", r.Object).With(map[string]string{
-			"field": "processId",
-		})
+			"processId must be the id of an active approval process of %s", r.Object).
+			With(map[string]string{"field": "processId"})
 	}
 	return nil, fault.New(fault.Conflict, CodeNoProcess, "no active approval process of %s takes the record", r.Object)
 }
@@ -75,11 +75,6 @@ func meets(j *model.Judge, m *model.Model, condition string, r *model.Record) (b
 		return false, nil
 	}
 	return j.OfRecord(o, r).Holds(condition)
-}
-
-// judgeOf is what evaluates the conditions of a transaction.
-func judgeOf(tx *sqldb.Tx) *model.Judge {
-	return sqldb.Own(tx, func() *model.Judge { return model.NewJudge(tx.Waits) })
 }
 
 // stagesOf are the steps of a process that a record goes through. Whose manager decides is
@@ -152,8 +147,7 @@ func slots(m *model.Model, a *instance, at int) []slot {
 				continue
 			}
 			i, found := slices.BinarySearchFunc(all, user, func(s slot, user string) int {
-				return compare(s.approver,
-					user)
+				return cmp.Compare(s.approver, user)
 			})
 			if !found {
 				all = slices.Insert(all, i, slot{approver: user})
@@ -174,16 +168,6 @@ func slots(m *model.Model, a *instance, at int) []slot {
 		}
 	}
 	return all
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // Ballot is what somebody says in a stage.
@@ -210,13 +194,13 @@ func cast(m *model.Model, a *instance, user string, b *Ballot, now wire.Stamp) (
 		return verdict{}, err
 	}
 	out := verdict{}
+	v := vote{stage: a.at, approver: user, user: user, decision: b.Decision, comment: b.Comment, at: now}
 	for _, s := range mine {
-		v := vote{stage: a.at, approver: s.approver, user: user, decision: b.Decision, comment: b.Comment, at: now}
+		v.approver, s.vote = s.approver, &v
 		out.votes = append(out.votes, v)
-		s.vote = &v
 	}
 	if len(mine) == 0 { // nobody is left to decide in the place of
-		out.votes = []vote{{stage: a.at, approver: user, user: user, decision: b.Decision, comment: b.Comment, at: now}}
+		out.votes = []vote{v}
 	}
 	if b.Decision == Rejected || over || a.open().Decide == model.ByAny || complete(all) {
 		out.ends = b.Decision
@@ -257,12 +241,7 @@ func places(m *model.Model, a *instance, all []slot, user string) (mine []*slot,
 
 // complete reports whether everybody has approved.
 func complete(all []slot) bool {
-	for i := range all {
-		if all[i].vote == nil {
-			return false
-		}
-	}
-	return len(all) > 0
+	return len(all) > 0 && !slices.ContainsFunc(all, func(s slot) bool { return s.vote == nil })
 }
 
 // waits refuses what comes after an approval, or the stage that the caller means, has
@@ -270,8 +249,8 @@ func complete(all []slot) bool {
 func (a *instance) waits(seen *int) error {
 	switch {
 	case a.status != Pending:
-		return fault.New(fault.Conflict, CodeEnded, "the approval was %s at %s and stays so", verb(a.status),
-			a.decidedAt).
+		return fault.New(fault.Conflict, CodeEnded, "the approval was %s at %s and stays so",
+			strings.ToLower(a.status.String()), a.decidedAt).
 			With(map[string]string{"status": a.status.String()})
 	case seen != nil && *seen != a.at:
 		return fault.New(fault.Conflict, CodeStage,
@@ -281,8 +260,6 @@ func (a *instance) waits(seen *int) error {
 	return nil
 }
 
-func verb(s Status) string { return [...]string{"submitted", "approved", "rejected", "recalled"}[s] }
-
 // hand decides about giving the places that somebody holds, and has not decided in, to
 // another.
 func hand(m *model.Model, a *instance, from, to string, now wire.Stamp, comment string) ([]deputy, error) {
@@ -290,9 +267,8 @@ func hand(m *model.Model, a *instance, from, to string, now wire.Stamp, comment 
 		return nil, err
 	}
 	if !eligible(m, a, to) {
-		return nil, fault.New(fault.Invalid, wire.CodeInvalid,
-			"userId must be an active user who may read records of %s and did not submit this one", a.object).
-			With(map[string]string{"field": "userId"})
+		return nil, rest.Invalid("userId",
+			"userId must be an active user who may read records of %s and did not submit this one", a.object)
 	}
 	all := slots(m, a, a.at)
 	mine, _, err := places(m, a, all, from)
@@ -302,17 +278,11 @@ func hand(m *model.Model, a *instance, from, to string, now wire.Stamp, comment 
 	var given []deputy
 	for _, s := range mine {
 		if s.holder() != to {
-			given = append(given, deputy{
-				stage: a.at, approver: s.approver, user: to, by: from, comment: comment,
-				at: now,
-			})
+			given = append(given, deputy{a.at, s.approver, to, from, comment, now})
 		}
 	}
 	if len(given) == 0 {
-		return nil, fault.New(fault.Invalid, wire.CodeInvalid,
-			"userId must be somebody whom the stage does not wait for already").With(map[string]string{
-			"field": "userId",
-		})
+		return nil, rest.Invalid("userId", "userId must be somebody whom the stage does not wait for already")
 	}
 	return given, nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
@@ -17,35 +16,32 @@ import (
 // service names what is published here.
 const service = "approval-service"
 
-// submittedEvent tells that a record was submitted.
 func submittedEvent(a *instance) wire.Payload {
 	return wire.ApprovalSubmitted{
 		ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.recordID},
-		SubmittedBy: a.submittedBy,
-		SubmittedAt: a.submittedAt, LockedFields: a.locked, CurrentStageIndex: wire.Count(a.at),
+		SubmittedBy: a.submittedBy, SubmittedAt: a.submittedAt, LockedFields: a.locked,
+		CurrentStageIndex: wire.Count(a.at),
 	}
 }
 
-// decidedEvent tells how an approval ended.
 func decidedEvent(a *instance) wire.Payload {
 	return wire.ApprovalDecided{
 		ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.recordID},
-		Decision:  a.status.String(),
-		DecidedBy: a.decidedBy, DecidedAt: a.decidedAt, Comment: wire.OrNull(a.decision),
+		Decision: a.status.String(), DecidedBy: a.decidedBy, DecidedAt: a.decidedAt, Comment: wire.OrNull(a.decision),
 		FinalStageIndex: wire.Count(a.at),
 	}
 }
 
-// announce publishes an event of an approval, whose row is held.
-func (w *session) announce(ctx context.Context, a *instance, p wire.Payload) error {
+// publish publishes an event of an approval, whose row is held.
+func (w *session) publish(ctx context.Context, a *instance, p wire.Payload) error {
 	body, err := wire.NewPayload(p)
 	if err != nil {
 		return err
 	}
-	return w.cfg.Publisher.Publish(ctx, w.tx, wire.Event{
-		Type: p.EventType(), OccurredAt: a.version, Tenant: w.tenant, Producer: wire.Producer{Service: service},
-		CorrelationID: w.correlationID,
-		Key:           wire.RecordKey("Approval", w.tenant, a.id), Version: a.version, Payload: body,
+	return w.cfg.Publisher.Publish(ctx, w.Tx, wire.Event{
+		Type: p.EventType(), OccurredAt: a.version, Tenant: w.Caller.Tenant, Producer: wire.Producer{Service: service},
+		CorrelationID: w.Caller.CorrelationID,
+		Key:           wire.RecordKey("Approval", w.Caller.Tenant, a.id), Version: a.version, Payload: body,
 	})
 }
 
@@ -64,32 +60,31 @@ func (w *session) pass(ctx context.Context, a *instance, e ending) error {
 	}
 	a.at++
 	a.version = wire.NextStamp(a.version, w.now)
-	return w.tx.Batch(ctx, append(a.principals(w.tenant), a.update(w.tenant))...)
+	return w.Tx.Batch(ctx, append(a.principals(w.Caller.Tenant), a.update(w.Caller.Tenant))...)
 }
 
-// end ends an approval, and others are told. Its fields are free again, unless core has an
+// end ends an approval and publishes it. Its fields are free again, unless core has an
 // outcome to write: then it frees them with that, so that nobody comes in between.
 func (w *session) end(ctx context.Context, a *instance, e ending) error {
 	a.version = wire.NextStamp(a.version, w.now)
 	a.status, a.decidedBy, a.decidedAt, a.decision = e.status, e.by, a.version, e.comment
-	stmts := append(a.principals(w.tenant), a.update(w.tenant), forgetStmt(w.tenant, a.execution))
-	if err := w.tx.Batch(ctx, stmts...); err != nil {
+	stmts := append(a.principals(w.Caller.Tenant), a.update(w.Caller.Tenant), forgetStmt(w.Caller.Tenant, a.execution))
+	if err := w.Tx.Batch(ctx, stmts...); err != nil {
 		return err
 	}
 	if err := w.release(ctx, a); err != nil {
 		return err
 	}
-	return w.announce(ctx, a, decidedEvent(a))
+	return w.publish(ctx, a, decidedEvent(a))
 }
 
 // release lets go of the fields of an approval that has ended, or keeps them, and those that
 // its outcome is about, until that is written.
 func (w *session) release(ctx context.Context, a *instance) error {
-	writes := a.outcome()
-	if len(writes) == 0 {
-		return w.cfg.Locks.Unlock(ctx, w.tx, w.tenant, a.id)
+	if len(a.outcome()) == 0 {
+		return w.cfg.Locks.Unlock(ctx, w.Tx, w.Caller.Tenant, a.id)
 	}
-	return w.cfg.Locks.Lock(ctx, w.tx, w.tenant, a.lock())
+	return w.cfg.Locks.Lock(ctx, w.Tx, w.Caller.Tenant, a.lock())
 }
 
 // outcome is what an approval writes into its record as it stands: nothing while it is
@@ -125,9 +120,8 @@ func (s *Approvals) Outcome(ctx context.Context, tx *sqldb.Tx, tenant, id string
 		return model.Outcome{}, nil
 	}
 	return model.Outcome{
-		Object: a.object, RecordID: a.recordID, Fields: a.outcome(), SubmittedBy: a.submittedBy,
-		DecidedBy: a.decidedBy,
-	}, fault.Wrap("approval.outcome", err)
+		Object: a.object, RecordID: a.recordID, Fields: a.outcome(), SubmittedBy: a.submittedBy, DecidedBy: a.decidedBy,
+	}, s.Wrap("outcome", err)
 }
 
 // forgetStmt takes an execution from those whose approvals have to be looked at.

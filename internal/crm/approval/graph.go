@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -83,7 +82,7 @@ func (s *Approvals) version(ctx context.Context, tenant string, n int) (int, err
 	}
 	row, _, err := s.cfg.Engine.PutGraph(ctx, tenant, graphID(n), chain(n))
 	if err != nil {
-		return 0, fault.Wrap("approval.graph", err)
+		return 0, s.Wrap("graph", err)
 	}
 	s.graphs.mu.Lock()
 	defer s.graphs.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
@@ -19,33 +20,40 @@ type api struct{ approvals *Approvals }
 // Routes are the routes of approvals.
 func (s *Approvals) Routes() []gate.Route {
 	a := &api{s}
-	routes := []gate.Route{
+	required := (*gate.Call).Decode
+	optional := func(c *gate.Call, into any) error {
+		if len(c.Body) == 0 {
+			return nil
+		}
+		return c.Decode(into)
+	}
+	return rest.Routes([]gate.Route{
 		{Operation: "listApprovals", Heavy: true, Do: a.list},
 		{Operation: "getApproval", Do: rest.NoQuery(a.get)},
-	}
-	for operation, do := range map[string]func(context.Context, *gate.Call, *wire.Once) (gate.Reply, error){
-		"submitApproval": a.submit, "decideApproval": a.decide, "delegateApproval": a.delegate,
-		"recallApproval": a.recall,
-	} {
-		routes = append(routes, gate.Route{Operation: operation, Do: keyed(do)})
-	}
-	return rest.Routes(routes)
+		{Operation: "submitApproval", Do: keyed(http.StatusCreated, required, a.submit)},
+		{Operation: "decideApproval", Do: keyed(http.StatusOK, required, a.decide)},
+		{Operation: "delegateApproval", Do: keyed(http.StatusOK, required, a.delegate)},
+		{Operation: "recallApproval", Do: keyed(http.StatusOK, optional, a.recall)},
+	})
 }
 
-// keyed gives a handler the identity of its request, nil of one that has no key.
-func keyed(next func(context.Context, *gate.Call, *wire.Once) (gate.Reply, error)) rest.Handler {
+// keyed is the handler of a change that has a body B and may have a key (else once is nil).
+func keyed[B any](
+	status int, decode func(*gate.Call, any) error,
+	change func(ctx context.Context, c *gate.Call, b *B, once *wire.Once) (answer []byte, replay bool, err error),
+) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		once, err := rest.OptionalKey(c)
 		if err != nil {
 			return gate.Reply{}, err
 		}
-		return next(ctx, c, once)
+		var b B
+		if err := decode(c, &b); err != nil {
+			return gate.Reply{}, err
+		}
+		body, _, err := change(ctx, c, &b, once)
+		return gate.Reply{Status: status, Raw: body}, err
 	}
-}
-
-// callerOf is who wants something of approvals.
-func callerOf(c *gate.Call) Caller {
-	return Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject, CorrelationID: c.CorrelationID}
 }
 
 // checkComment refuses what is too long, or controls a terminal.
@@ -58,43 +66,38 @@ func checkComment(comment string) error {
 	return nil
 }
 
+type submitBody struct {
+	Object    string  `json:"object"`
+	RecordID  rest.ID `json:"recordId"`
+	ProcessID rest.ID `json:"processId"`
+	Comment   string  `json:"comment"`
+}
+
 // submit answers POST /approvals.
-func (a *api) submit(ctx context.Context, c *gate.Call, once *wire.Once) (gate.Reply, error) {
-	var b struct {
-		Object    string  `json:"object"`
-		RecordID  rest.ID `json:"recordId"`
-		ProcessID rest.ID `json:"processId"`
-		Comment   string  `json:"comment"`
-	}
-	if err := c.Decode(&b); err != nil {
-		return gate.Reply{}, err
-	}
+func (a *api) submit(ctx context.Context, c *gate.Call, b *submitBody, once *wire.Once) ([]byte, bool, error) {
 	switch {
 	case b.Object == "":
-		return gate.Reply{}, rest.Invalid("object", "object is missing: the name of an object, such as Quote")
+		return nil, false, rest.Invalid("object", "object is missing: the name of an object, such as Quote")
 	case !model.ValidID(string(b.RecordID)):
-		return gate.Reply{}, rest.Invalid("recordId", "recordId must be the id of a record, a UUID")
+		return nil, false, rest.Invalid("recordId", "recordId must be the id of a record, a UUID")
 	case b.ProcessID != "" && !model.ValidID(string(b.ProcessID)):
-		return gate.Reply{}, rest.Invalid("processId", "processId must be the id of an approval process, a UUID")
+		return nil, false, rest.Invalid("processId", "processId must be the id of an approval process, a UUID")
 	}
 	if err := checkComment(b.Comment); err != nil {
-		return gate.Reply{}, err
+		return nil, false, err
 	}
 	o := Order{Object: b.Object, RecordID: string(b.RecordID), ProcessID: string(b.ProcessID), Comment: b.Comment}
-	body, _, err := a.approvals.Submit(ctx, callerOf(c), o, once)
-	return gate.Reply{Status: http.StatusCreated, Raw: body}, err
+	return a.approvals.Submit(ctx, kit.CallerOf(c), o, once)
+}
+
+type decideBody struct {
+	Decision   string `json:"decision"`
+	Comment    string `json:"comment"`
+	StageIndex *int   `json:"stageIndex"`
 }
 
 // decide answers POST /approvals/{id}/decide.
-func (a *api) decide(ctx context.Context, c *gate.Call, once *wire.Once) (gate.Reply, error) {
-	var b struct {
-		Decision   string `json:"decision"`
-		Comment    string `json:"comment"`
-		StageIndex *int   `json:"stageIndex"`
-	}
-	if err := c.Decode(&b); err != nil {
-		return gate.Reply{}, err
-	}
+func (a *api) decide(ctx context.Context, c *gate.Call, b *decideBody, once *wire.Once) ([]byte, bool, error) {
 	ballot := Ballot{Comment: b.Comment, Stage: b.StageIndex}
 	switch b.Decision {
 	case Approved.String():
@@ -102,57 +105,48 @@ func (a *api) decide(ctx context.Context, c *gate.Call, once *wire.Once) (gate.R
 	case Rejected.String():
 		ballot.Decision = Rejected
 	default:
-		return gate.Reply{}, rest.Invalid("decision", "decision must be APPROVED or REJECTED")
+		return nil, false, rest.Invalid("decision", "decision must be APPROVED or REJECTED")
 	}
 	if at := b.StageIndex; at != nil && (*at < 0 || *at >= model.MaxProcessSteps) {
-		return gate.Reply{}, rest.Invalid("stageIndex", "stageIndex must be within 0 to %d", model.MaxProcessSteps-1)
+		return nil, false, rest.Invalid("stageIndex", "stageIndex must be within 0 to %d", model.MaxProcessSteps-1)
 	}
 	if err := checkComment(b.Comment); err != nil {
-		return gate.Reply{}, err
+		return nil, false, err
 	}
-	body, _, err := a.approvals.Decide(ctx, callerOf(c), c.Path("id"), ballot, once)
-	return gate.Reply{Raw: body}, err
+	return a.approvals.Decide(ctx, kit.CallerOf(c), c.Path("id"), ballot, once)
+}
+
+type delegateBody struct {
+	UserID  rest.ID `json:"userId"`
+	Comment string  `json:"comment"`
 }
 
 // delegate answers POST /approvals/{id}/delegate.
-func (a *api) delegate(ctx context.Context, c *gate.Call, once *wire.Once) (gate.Reply, error) {
-	var b struct {
-		UserID  rest.ID `json:"userId"`
-		Comment string  `json:"comment"`
-	}
-	if err := c.Decode(&b); err != nil {
-		return gate.Reply{}, err
-	}
+func (a *api) delegate(ctx context.Context, c *gate.Call, b *delegateBody, once *wire.Once) ([]byte, bool, error) {
 	if !model.ValidID(string(b.UserID)) {
-		return gate.Reply{}, rest.Invalid("userId", "userId must be the id of a user, a UUID")
+		return nil, false, rest.Invalid("userId", "userId must be the id of a user, a UUID")
 	}
 	if err := checkComment(b.Comment); err != nil {
-		return gate.Reply{}, err
+		return nil, false, err
 	}
-	body, _, err := a.approvals.Delegate(ctx, callerOf(c), c.Path("id"), string(b.UserID), b.Comment, once)
-	return gate.Reply{Raw: body}, err
+	return a.approvals.Delegate(ctx, kit.CallerOf(c), c.Path("id"), string(b.UserID), b.Comment, once)
+}
+
+type recallBody struct {
+	Comment string `json:"comment"`
 }
 
 // recall answers POST /approvals/{id}/recall.
-func (a *api) recall(ctx context.Context, c *gate.Call, once *wire.Once) (gate.Reply, error) {
-	var b struct {
-		Comment string `json:"comment"`
-	}
-	if len(c.Body) > 0 {
-		if err := c.Decode(&b); err != nil {
-			return gate.Reply{}, err
-		}
-	}
+func (a *api) recall(ctx context.Context, c *gate.Call, b *recallBody, once *wire.Once) ([]byte, bool, error) {
 	if err := checkComment(b.Comment); err != nil {
-		return gate.Reply{}, err
+		return nil, false, err
 	}
-	body, _, err := a.approvals.Recall(ctx, callerOf(c), c.Path("id"), b.Comment, once)
-	return gate.Reply{Raw: body}, err
+	return a.approvals.Recall(ctx, kit.CallerOf(c), c.Path("id"), b.Comment, once)
 }
 
 // get answers GET /approvals/{id}.
 func (a *api) get(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	body, err := a.approvals.Get(ctx, callerOf(c), c.Path("id"))
+	body, err := a.approvals.Get(ctx, kit.CallerOf(c), c.Path("id"))
 	return gate.Reply{Raw: body}, err
 }
 
@@ -184,7 +178,7 @@ func (a *api) list(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
-	rows, total, err := a.approvals.List(ctx, callerOf(c), f, p.Offset(), p.Size)
+	rows, total, err := a.approvals.List(ctx, kit.CallerOf(c), f, p.Offset(), p.Size)
 	if err != nil {
 		return gate.Reply{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -34,11 +35,9 @@ func (s Status) MarshalText() ([]byte, error) { return []byte(statusNames[s]), n
 
 // UnmarshalText reads the word.
 func (s *Status) UnmarshalText(text []byte) error {
-	for i, name := range statusNames {
-		if name == string(text) {
-			*s = Status(i)
-			return nil
-		}
+	if i := slices.Index(statusNames[:], string(text)); i >= 0 {
+		*s = Status(i)
+		return nil
 	}
 	return fmt.Errorf("approval: %.32q is no status", text)
 }
@@ -98,16 +97,17 @@ type deputy struct {
 // open is the stage that waits.
 func (a *instance) open() *stage { return &a.stages[a.at] }
 
-const instanceColumns = `a.id, a.object, a.record_id, a.process_id, a.process_name, a.status, a.stage, a.stages,
+// selectInstances goes on with a condition; the tenant is its first argument.
+const selectInstances = `SELECT a.id, a.object, a.record_id, a.process_id, a.process_name, a.status, a.stage, a.stages,
 	a.locked, a.submitted_by, a.submitted_at, a.comment, a.record_version, a.meets, a.decided_by, a.decided_at,
-	a.decision_comment, a.execution, a.correlation_id, a.version, a.outcomes`
+	a.decision_comment, a.execution, a.correlation_id, a.version, a.outcomes FROM approval_instance a
+	WHERE a.tenant_id = $1 AND `
 
 const (
-	selectInstance    = "SELECT " + instanceColumns + " FROM approval_instance a WHERE a.tenant_id = $1 AND a.id = $2"
-	selectByExecution = "SELECT " + instanceColumns +
-		" FROM approval_instance a WHERE a.tenant_id = $1 AND a.execution = $2"
-	selectPending = "SELECT id FROM approval_instance WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND " +
-		"status = 0"
+	selectInstance    = selectInstances + "a.id = $2"
+	selectByExecution = selectInstances + "a.execution = $2"
+	selectPending     = `SELECT id FROM approval_instance
+		WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND status = 0`
 
 	insertInstance = `INSERT INTO approval_instance (tenant_id, id, object, record_id, process_id, process_name,
 		status, stage, stages, locked, submitted_by, submitted_at, comment, record_version, meets, decided_by,
@@ -138,9 +138,8 @@ func scanInstance(row *sqldb.Row) (a instance, err error) {
 	var stages, locked, outcomes string
 	var meets int64
 	err = row.Scan(&a.id, &a.object, &a.recordID, &a.processID, &a.processName, &a.status, &a.at, &stages, &locked,
-		&a.submittedBy, &a.submittedAt,
-		&a.comment, &a.recordVersion, &meets, &a.decidedBy, &a.decidedAt, &a.decision, &a.execution, &a.correlationID,
-		&a.version, &outcomes)
+		&a.submittedBy, &a.submittedAt, &a.comment, &a.recordVersion, &meets, &a.decidedBy, &a.decidedAt, &a.decision,
+		&a.execution, &a.correlationID, &a.version, &outcomes)
 	if err != nil {
 		return a, err
 	}
@@ -164,7 +163,7 @@ func loaded(ctx context.Context, tx *sqldb.Tx, tenant, query string, args ...any
 	for i := range found {
 		all[i] = &found[i]
 	}
-	return all, load(ctx, tx, tenant, all)
+	return all, load(ctx, tx, tenant, all...)
 }
 
 // noApproval says that there is none, or none that the caller may know of.
@@ -181,17 +180,12 @@ func find(ctx context.Context, tx *sqldb.Tx, tenant, id, lock string) (*instance
 	if err != nil {
 		return nil, err
 	}
-	return &a, a.load(ctx, tx, tenant)
+	return &a, load(ctx, tx, tenant, &a)
 }
 
-// load reads who has decided, and who decides for whom.
-func (a *instance) load(ctx context.Context, tx *sqldb.Tx, tenant string) error {
-	return load(ctx, tx, tenant, []*instance{a})
-}
-
-// load does so for some approvals, with one statement for all that were decided and one for
-// all who decide for others.
-func load(ctx context.Context, tx *sqldb.Tx, tenant string, all []*instance) error {
+// load reads who has decided in some approvals, and who decides for whom, with one statement for
+// each.
+func load(ctx context.Context, tx *sqldb.Tx, tenant string, all ...*instance) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -238,8 +232,7 @@ func (a *instance) insert(tenant string) ([]sqldb.Stmt, error) {
 	locked, err := json.Marshal(a.locked)
 	return append([]sqldb.Stmt{{Query: insertInstance, Args: []any{
 		tenant, a.id, a.object, a.recordID, a.processID, a.processName, string(stages), string(locked), a.submittedBy,
-		a.submittedAt, a.comment,
-		a.recordVersion, a.execution, a.correlationID, a.version, string(outcomes),
+		a.submittedAt, a.comment, a.recordVersion, a.execution, a.correlationID, a.version, string(outcomes),
 	}}}, a.principals(tenant)...), err
 }
 
@@ -263,8 +256,7 @@ func (a *instance) principals(tenant string) []sqldb.Stmt {
 // update is the statement that stores what can change.
 func (a *instance) update(tenant string) sqldb.Stmt {
 	return sqldb.Stmt{Query: updateInstance, Args: []any{
-		tenant, a.id, int64(a.status), a.at, a.decidedBy, a.decidedAt,
-		a.decision, a.version,
+		tenant, a.id, int64(a.status), a.at, a.decidedBy, a.decidedAt, a.decision, a.version,
 	}}
 }
 

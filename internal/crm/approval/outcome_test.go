@@ -30,7 +30,7 @@ func settling() model.Definition {
 func (r *rig) deliver(times int) {
 	r.Helper()
 	var decided []wire.Event
-	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+	err := r.DB.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 		for row, err := range tx.Query(ctx, "SELECT id, body FROM outbox_events WHERE id > $1 ORDER BY id",
 			r.delivered) {
 			var body []byte
@@ -53,7 +53,7 @@ func (r *rig) deliver(times int) {
 	}
 	for i := range decided {
 		for range times {
-			err := r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+			err := r.DB.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 				return r.records.Consumer().Handle(ctx, tx, &decided[i])
 			})
 			if err != nil {
@@ -66,7 +66,7 @@ func (r *rig) deliver(times int) {
 // status is the Status of a quote and its version.
 func (r *rig) status(quote string) (status string, version wire.Stamp) {
 	r.Helper()
-	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+	err := r.DB.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 		rec, _, err := records.Reads{}.Get(ctx, tx, tenantA, "Quote", quote)
 		status, _ = rec.Fields["Status"].(string)
 		version = rec.Version
@@ -81,7 +81,7 @@ func (r *rig) status(quote string) (status string, version wire.Stamp) {
 // updates is how many RecordUpdated events there are of a record.
 func (r *rig) updates(id string) (n int) {
 	r.Helper()
-	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+	err := r.DB.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
 			var body []byte
 			if err == nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/sqltest"
@@ -146,7 +147,7 @@ func (r *rig) writtenOnce(v View, end Status) {
 // model to look at the approval and, where transactions run beside each other, when it has
 // read it to write.
 type meeting struct {
-	Models
+	kit.Models
 	write bool // PostgreSQL: SQLite has one writer
 }
 
@@ -184,14 +185,14 @@ func (m meeting) Model(ctx context.Context, tx *sqldb.Tx, tenant string) (*model
 // a decision is being written: it waits, and does not lock what has ended.
 func TestAnApprovalIsOpenUntilItsDecisionIsCommitted(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		if r.db.Dialect() == sqldb.SQLite {
+		if r.DB.Dialect() == sqldb.SQLite {
 			t.Skip("SQLite has one writer")
 		}
 		r.staff()
 		r.define(settling())
 		v := r.submit(r.quote(`"DiscountPercent":10`))
 		open := true
-		waits := sqltest.Waits(t, r.db, func(ctx context.Context, tx *sqldb.Tx) error {
+		waits := sqltest.Waits(t, r.DB, func(ctx context.Context, tx *sqldb.Tx) error {
 			_, err := tx.Exec(ctx, "UPDATE approval_instance SET status = 1 WHERE tenant_id = $1 AND id = $2", tenantA,
 				v.ID)
 			return err
@@ -204,7 +205,7 @@ func TestAnApprovalIsOpenUntilItsDecisionIsCommitted(t *testing.T) {
 		}
 		// And what was found open stays so until the end of the transaction.
 		v = r.submit(r.quote(`"DiscountPercent":10`))
-		if !sqltest.Waits(t, r.db, func(ctx context.Context, tx *sqldb.Tx) error {
+		if !sqltest.Waits(t, r.DB, func(ctx context.Context, tx *sqldb.Tx) error {
 			_, err := r.Open(ctx, tx, tenantA, v.ID)
 			return err
 		}, func(ctx context.Context, tx *sqldb.Tx) error {
@@ -225,7 +226,7 @@ func TestTwoWhoMustBothApproveDecideAtOnce(t *testing.T) {
 		r.staff()
 		r.define(processOf(step("Both", model.ByAll, ofUser(mia), ofUser(max)), step("Then", model.ByAll, ofUser(mia),
 			ofUser(max))))
-		r.cfg.Models = meeting{r.cfg.Models, r.db.Dialect() == sqldb.Postgres}
+		r.cfg.Models = meeting{r.cfg.Models, r.DB.Dialect() == sqldb.Postgres}
 		for round := range 10 {
 			v := r.submit(r.quote(`"DiscountPercent":10`))
 			for stage := range 2 {

@@ -7,8 +7,8 @@ import (
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // MaxAssigned is how many approvals that wait for somebody are looked at, the oldest
@@ -26,7 +26,7 @@ type Filter struct {
 
 // Get is an approval that the caller may know of, as JSON (View).
 func (s *Approvals) Get(ctx context.Context, c Caller, id string) (out []byte, err error) {
-	err = s.read(ctx, "approval.get", &c, func(ctx context.Context, w *session) error {
+	err = s.read(ctx, "get", c, func(ctx context.Context, w *session) error {
 		a, err := w.visible(ctx, id)
 		if err == nil {
 			out, err = w.showNow(ctx, a)
@@ -41,11 +41,9 @@ func (s *Approvals) Get(ctx context.Context, c Caller, id string) (out []byte, e
 func (s *Approvals) List(ctx context.Context, c Caller, f Filter, offset, limit int) (
 	page []Summary, total int, err error,
 ) {
-	err = s.read(ctx, "approval.list", &c, func(ctx context.Context, w *session) error {
-		if f.Object != "" && w.model.Object(f.Object) == nil {
-			return fault.New(fault.Invalid, wire.CodeInvalid, "%.80q is not an object; the objects are %s", f.Object,
-				w.model.ObjectNames()).
-				With(map[string]string{"field": "object"})
+	err = s.read(ctx, "list", c, func(ctx context.Context, w *session) error {
+		if f.Object != "" && w.Model.Object(f.Object) == nil {
+			return rest.Invalid("object", "%.80q is not an object; the objects are %s", f.Object, w.Model.ObjectNames())
 		}
 		if f.Assigned {
 			page, total, err = w.assigned(ctx, &f, offset, limit)
@@ -62,12 +60,12 @@ func (w *session) visible(ctx context.Context, id string) (*instance, error) {
 	if id = strings.ToLower(id); !model.ValidID(id) {
 		return nil, noApproval(id)
 	}
-	var b sqldb.Binds
-	where, err := w.known(ctx, &b)
+	b := sqldb.Bind(w.Caller.Tenant)
+	where, err := w.known(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	found, err := instances(ctx, w.tx, "SELECT "+instanceColumns+" FROM approval_instance a WHERE "+where+
+	found, err := instances(ctx, w.Tx, selectInstances+where+
 		" AND a.id = "+b.Add(id), b.Args()...)
 	if err != nil {
 		return nil, err
@@ -75,58 +73,56 @@ func (w *session) visible(ctx context.Context, id string) (*instance, error) {
 	if len(found) == 0 {
 		return nil, noApproval(id)
 	}
-	return &found[0], found[0].load(ctx, w.tx, w.tenant)
+	return &found[0], load(ctx, w.Tx, w.Caller.Tenant, &found[0])
 }
 
 // known is the condition of approvals that the caller may know of: it sees their records,
-// or their open stages wait for it.
+// or their open stages wait for it. $1 is the tenant.
 func (w *session) known(ctx context.Context, b *sqldb.Binds) (string, error) {
-	tenant := b.Add(w.tenant)
-	seen, err := w.cfg.Core.Seen(ctx, w.tx, w.viewer(), "a.object", "a.record_id", b)
+	seen, err := w.cfg.Core.Seen(ctx, w.Tx, w.viewer(), "a.object", "a.record_id", b)
 	if err != nil {
 		return "", err
 	}
 	waits, err := w.waiting(ctx, b)
-	return "a.tenant_id = " + tenant + " AND (" + seen + " OR " + waits + ")", err
+	return "(" + seen + " OR " + waits + ")", err
 }
 
 // waiting is the condition of approvals whose open stages wait for the caller, or have
-// until it decided. Who submitted one is no approver of it, whomever its steps name.
+// until it decided. Who submitted one is no approver of it, whomever its steps name. $1 is the tenant.
 func (w *session) waiting(ctx context.Context, b *sqldb.Binds) (string, error) {
 	readable := []string{}
-	for _, o := range w.model.Objects() {
-		if w.model.Can(w.user, o.Name, model.ReadOp) {
+	for _, o := range w.Model.Objects() {
+		if w.Model.Can(w.User, o.Name, model.ReadOp) {
 			readable = append(readable, o.Name)
 		}
 	}
-	objects, tenant := b.OneOf(w.tx, "a.object", readable), b.Add(w.tenant)
-	principals := b.OneOf(w.tx, "p.principal", principalsOf(w.model, w.user))
-	places := "a.id IN (SELECT p.approval_id FROM approval_principal p WHERE p.tenant_id = " + tenant + " AND " +
-		principals + ")"
+	objects := b.OneOf(w.Tx, "a.object", readable)
+	principals := b.OneOf(w.Tx, "p.principal", principalsOf(w.Model, w.User))
+	places := "a.id IN (SELECT p.approval_id FROM approval_principal p WHERE p.tenant_id = $1 AND " + principals + ")"
 	delegated, err := w.delegated(ctx)
 	if err != nil {
 		return "", err
 	}
 	if len(delegated) > 0 {
-		places = "(" + places + " OR " + b.OneOf(w.tx, "a.id", delegated) + ")"
+		places = "(" + places + " OR " + b.OneOf(w.Tx, "a.id", delegated) + ")"
 	}
-	return "a.status = 0 AND " + objects + " AND a.submitted_by <> " + b.Add(w.user) + " AND " + places, nil
+	return "a.status = 0 AND " + objects + " AND a.submitted_by <> " + b.Add(w.User) + " AND " + places, nil
 }
 
 // delegated are the pending approvals in whose open stage the caller has the place of an
 // approver. A place goes with its approver: who was given one by somebody who is none any
 // more has nothing.
 func (w *session) delegated(ctx context.Context) (ids []string, err error) {
-	found, err := loaded(ctx, w.tx, w.tenant, "SELECT "+instanceColumns+
-		` FROM approval_instance a WHERE a.tenant_id = $1 AND a.status = 0
-		AND a.id IN (SELECT p.approval_id FROM approval_principal p WHERE p.tenant_id = $1 AND p.principal = $2)
-		ORDER BY a.submitted_at, a.id LIMIT $3`, w.tenant, deputyOf+w.user, MaxAssigned)
+	found, err := loaded(ctx, w.Tx, w.Caller.Tenant, selectInstances+
+		`a.status = 0 AND a.id IN
+		(SELECT p.approval_id FROM approval_principal p WHERE p.tenant_id = $1 AND p.principal = $2)
+		ORDER BY a.submitted_at, a.id LIMIT $3`, w.Caller.Tenant, deputyOf+w.User, MaxAssigned)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range found {
-		if slices.ContainsFunc(slots(w.model, a, a.at), func(s slot) bool {
-			return s.deputy != nil && s.deputy.user == w.user
+		if slices.ContainsFunc(slots(w.Model, a, a.at), func(s slot) bool {
+			return s.deputy != nil && s.deputy.user == w.User
 		}) {
 			ids = append(ids, a.id)
 		}
@@ -150,17 +146,17 @@ func (f *Filter) narrow(where string, b *sqldb.Binds) string {
 }
 
 func (w *session) list(ctx context.Context, f *Filter, offset, limit int) (page []Summary, total int, err error) {
-	var b sqldb.Binds
-	where, err := w.known(ctx, &b)
+	b := sqldb.Bind(w.Caller.Tenant)
+	where, err := w.known(ctx, b)
 	if err != nil {
 		return nil, 0, err
 	}
-	where = f.narrow(where, &b)
-	if err := w.tx.Row(ctx, "SELECT count(*) FROM approval_instance a WHERE "+where, b.Args()...).Scan(
-		&total); err != nil {
+	where = f.narrow(where, b)
+	query := "SELECT count(*) FROM approval_instance a WHERE a.tenant_id = $1 AND " + where
+	if err := w.Tx.Row(ctx, query, b.Args()...).Scan(&total); err != nil {
 		return nil, 0, err
 	}
-	found, err := instances(ctx, w.tx, "SELECT "+instanceColumns+" FROM approval_instance a WHERE "+where+
+	found, err := instances(ctx, w.Tx, selectInstances+where+
 		" ORDER BY a.submitted_at DESC, a.id DESC LIMIT "+b.Add(limit)+" OFFSET "+b.Add(offset), b.Args()...)
 	for i := range found {
 		page = append(page, found[i].summary())
@@ -171,21 +167,20 @@ func (w *session) list(ctx context.Context, f *Filter, offset, limit int) (page 
 // assigned are the approvals in whose open stage the caller holds a place that nobody has
 // decided in.
 func (w *session) assigned(ctx context.Context, f *Filter, offset, limit int) (page []Summary, total int, err error) {
-	var b sqldb.Binds
-	tenant := b.Add(w.tenant)
-	where, err := w.waiting(ctx, &b)
+	b := sqldb.Bind(w.Caller.Tenant)
+	where, err := w.waiting(ctx, b)
 	if err != nil {
 		return nil, 0, err
 	}
-	where = f.narrow("a.tenant_id = "+tenant+" AND "+where, &b)
-	found, err := loaded(ctx, w.tx, w.tenant, "SELECT "+instanceColumns+" FROM approval_instance a WHERE "+where+
+	where = f.narrow(where, b)
+	found, err := loaded(ctx, w.Tx, w.Caller.Tenant, selectInstances+where+
 		" ORDER BY a.submitted_at, a.id LIMIT "+b.Add(MaxAssigned), b.Args()...)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, a := range found {
-		if !slices.ContainsFunc(slots(w.model, a, a.at), func(s slot) bool {
-			return s.vote == nil && s.holder() == w.user
+		if !slices.ContainsFunc(slots(w.Model, a, a.at), func(s slot) bool {
+			return s.vote == nil && s.holder() == w.User
 		}) {
 			continue
 		}

@@ -6,14 +6,13 @@ import (
 	"slices"
 
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
 // Recount compares the locks in core with the approvals that are pending, and the outcomes
 // of those that have ended with what core has written, and gives what differs, by approval.
 func (s *Approvals) Recount(ctx context.Context, tenant string) (differences []string, err error) {
-	err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+	err = s.Read(ctx, "recount", func(ctx context.Context, tx *sqldb.Tx) error {
 		locks, err := s.allLocks(ctx, tx, tenant)
 		if err != nil {
 			return err
@@ -26,7 +25,7 @@ func (s *Approvals) Recount(ctx context.Context, tenant string) (differences []s
 		return err
 	})
 	slices.Sort(differences)
-	return differences, fault.Wrap("approval.recount", err)
+	return differences, err
 }
 
 // differs says what is wrong with the lock of an approval.
@@ -96,9 +95,8 @@ func (s *Approvals) unwritten(ctx context.Context, tx *sqldb.Tx, tenant string) 
 // walk gives the approvals of a tenant of which a condition is true, without their votes.
 func walk(ctx context.Context, tx *sqldb.Tx, tenant, where string, each func(*instance) error) error {
 	for after := ""; ; {
-		page, err := instances(ctx, tx, "SELECT "+instanceColumns+
-			" FROM approval_instance a WHERE a.tenant_id = $1 AND "+where+" AND a.id > $2 ORDER BY a.id LIMIT $3",
-			tenant, after, chunk)
+		page, err := instances(ctx, tx, selectInstances+where+" AND a.id > $2 ORDER BY a.id LIMIT $3", tenant, after,
+			chunk)
 		if err != nil {
 			return err
 		}

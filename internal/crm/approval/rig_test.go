@@ -2,40 +2,28 @@ package approval
 
 import (
 	"context"
-	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	"go.uber.org/goleak"
 
 	"renga.dev/renga/internal/crm/automation"
-	"renga.dev/renga/internal/crm/metadata"
+	"renga.dev/renga/internal/crm/crmtest"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/crm/sharing"
-	"renga.dev/renga/internal/platform/audit"
-	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/bus/memory"
-	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { crmtest.Main(m, "") }
 
-const tenantA, tenantB = "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"
+const tenantA, tenantB = crmtest.TenantA, crmtest.TenantB
 
 // uid is an id by a number.
 func uid(n int) string {
@@ -54,16 +42,11 @@ const (
 	process   = "00000000-0000-4000-8000-000000000031"
 )
 
-// rig is approvals over a database, an engine and a bus that hands nothing out by itself.
+// rig is approvals over a rig of their own.
 type rig struct {
-	*testing.T
+	*crmtest.Rig
 	*Approvals
-	db      *sqldb.DB
-	bus     *bus.Bus
 	records *records.Records
-	models  *metadata.Models
-	clock   atomic.Int64
-	stamps  atomic.Int64
 	seen    int64 // id of the last event of the outbox that was looked at
 
 	delivered int64 // and of the last that core was given
@@ -75,62 +58,28 @@ type rig struct {
 
 // onEvery runs a test on every database.
 func onEvery(t *testing.T, test func(t *testing.T, r *rig)) {
-	t.Run("sqlite", func(t *testing.T) {
-		test(t, newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")}))
-	})
-	t.Run("postgres", func(t *testing.T) { test(t, newRig(t, sqldb.Config{URL: pgtest.New(t)})) })
+	crmtest.OnEvery(t, func(t *testing.T, where sqldb.Config) { test(t, newRig(t, where)) })
 }
 
 // long reports whether tests have their full size.
 func long() bool { return os.Getenv("RENGA_LONG") != "" }
 
-type wall struct{}
-
-func (wall) Now() time.Time { return time.Now() }
-
 func newRig(t *testing.T, where sqldb.Config) *rig {
 	t.Helper()
-	r := &rig{T: t, models: metadata.NewModels()}
-	r.clock.Store(time.Date(2026, 1, 10, 14, 0, 0, 0, time.UTC).UnixMilli())
-	where.Migrations = []sqldb.Migration{
-		store.Migration(), audit.Migration(), bus.Migration(), metadata.Migration(), records.Migration(),
-		sharing.Migration(), Migration(), idempotency.Migration(),
-	}
-	db, err := sqldb.Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.db = db
-	var e interface {
-		Engine
-		Run(ctx context.Context) error
-	}
-	kept := store.New(db, store.Config{Silent: true, Ended: func(h *engine.Head) (sqldb.Stmt, bool) {
-		return r.Ended(h)
-	}})
-	if db.Dialect() == sqldb.SQLite {
-		e = engine.New(kept, wall{}, engine.Config{Exclusive: true})
-	} else {
-		e = engine.NewShards(kept, wall{}, engine.Config{}, 2)
-	}
-	serve, stop := context.WithCancel(context.Background())
-	work, finish := context.WithCancel(context.Background())
-	served, worked := make(chan error, 1), make(chan error, 1)
-	go func() { served <- db.Run(serve) }()
-	go func() { worked <- e.Run(work) }()
-	t.Cleanup(func() {
-		finish()
-		first := <-worked
-		stop()
-		if err := errors.Join(first, <-served, db.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	now := func() time.Time { return time.UnixMilli(r.clock.Load()) }
-	r.bus = bus.New(db, memory.New(), bus.Config{Instance: "test"})
-	shared := sharing.New(db, sharing.Config{Models: r.models, Records: records.Reads{}, Bus: r.bus})
-	r.records = records.New(db, records.Config{
-		Models: r.models, Visible: shared, Publisher: r.bus, Rules: automation.Rules{}, Now: now,
+	r := &rig{}
+	ended := func(h *engine.Head) (sqldb.Stmt, bool) { return r.Ended(h) }
+	r.Rig = crmtest.NewStored(
+		t,
+		where,
+		store.Config{Ended: ended},
+		records.Migration(),
+		sharing.Migration(),
+		Migration(),
+	)
+	r.at("2026-01-10T14:00:00.000Z")
+	shared := sharing.New(r.DB, sharing.Config{Models: r.Models, Records: records.Reads{}, Bus: r.Bus})
+	r.records = records.New(r.DB, records.Config{
+		Models: r.Models, Visible: shared, Publisher: r.Bus, Rules: automation.Rules{}, Now: r.Clock.Now,
 		Open: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
 			return r.Open(ctx, tx, tenant, id)
 		},
@@ -145,9 +94,9 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 		},
 		Regrouped: func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error { return r.Regrouped(ctx, tx, e) },
 	})
-	r.Approvals = New(db, Config{
-		Models: r.models, Core: r.records, Records: records.Reads{}, Locks: records.Locks{}, Publisher: r.bus,
-		Engine: e, Now: now,
+	r.Approvals = New(r.DB, Config{
+		Models: r.Models, Core: r.records, Records: records.Reads{}, Locks: records.Locks{}, Publisher: r.Bus,
+		Engine: r.Engine, Now: r.Clock.Now,
 	})
 	return r
 }
@@ -159,47 +108,20 @@ func (r *rig) told() []model.Outcome {
 	return slices.Clone(r.refused)
 }
 
-// at turns the clock.
+// at sets the clock.
 func (r *rig) at(text string) {
 	r.Helper()
-	s, err := wire.ParseStamp(text)
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.clock.Store(int64(s))
+	r.Clock.At(r, text)
 }
 
-// define stores definitions of a tenant, as metadata does.
+// define stores definitions of tenant A.
 func (r *rig) define(all ...model.Definition) {
 	r.Helper()
-	err := r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		for _, d := range all {
-			body, err := json.Marshal(d.Value)
-			if err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx,
-				`INSERT INTO metadata_definition (tenant_id, kind, id, body, revision) VALUES ($1, $2, $3, $4, 1)
-				ON CONFLICT (tenant_id, kind, id) DO UPDATE SET body = excluded.body`, tenantA, string(d.Kind), d.ID,
-				string(body)); err != nil {
-				return err
-			}
-		}
-		_, err := tx.Exec(ctx, `INSERT INTO metadata_tenant AS t (tenant_id, revision, stamp) VALUES ($1, 1, $2)
-			ON CONFLICT (tenant_id) DO UPDATE SET revision = t.revision + 1, stamp = excluded.stamp`, tenantA,
-			time.Duration(r.stamps.Add(1)).String())
-		return err
-	})
-	if err != nil {
-		r.Fatal(err)
-	}
+	r.Define(tenantA, all...)
 }
 
 func user(id, name, role string, sets ...string) model.Definition {
-	return model.Definition{Kind: model.KindUser, ID: id, Value: &model.User{
-		ID: id, Name: name, RoleID: role,
-		PermissionSetIDs: sets, IsActive: true,
-	}}
+	return crmtest.User(id, name, role, sets...)
 }
 
 // processOf is the process of quotes with these steps.
@@ -250,16 +172,8 @@ func as(subject string) Caller {
 // apply does one operation on a record.
 func (r *rig) apply(c Caller, object string, op records.Op, fields string) (v records.View, err error) {
 	r.Helper()
-	op.Fields = map[string]jsontext.Value{}
-	if fields != "" {
-		if err := json.Unmarshal([]byte(fields), &op.Fields); err != nil {
-			r.Fatal(err)
-		}
-	}
-	_, _, err = r.records.Apply(r.Context(), records.Caller(c), records.Batch{
-		Object: object, Ops: []records.Op{op},
-		AllOrNone: true,
-	},
+	op.Fields = crmtest.Fields(r, fields)
+	_, _, err = r.records.Apply(r.Context(), c, records.Batch{Object: object, Ops: []records.Op{op}, AllOrNone: true},
 		func(results []records.Result) ([]byte, error) { v = results[0].View(); return []byte("{}"), nil })
 	return v, err
 }
@@ -282,7 +196,12 @@ func (r *rig) quote(fields string) string {
 
 // discount is what is done to the locked field of a quote.
 func (r *rig) discount(quote, percent string) error {
-	_, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Update, ID: quote}, `{"DiscountPercent":`+percent+`}`)
+	_, err := r.apply(
+		as(sal),
+		"Quote",
+		records.Op{Kind: records.Update, ID: quote},
+		`{"DiscountPercent":`+percent+`}`,
+	)
 	return err
 }
 
@@ -320,44 +239,23 @@ func (r *rig) refuses(who, id string, d Status, code string) {
 }
 
 // codeOf is the code of a refusal.
-func codeOf(err error) string {
-	if e, ok := fault.As(err); ok {
-		return e.Code
-	}
-	return ""
-}
+func codeOf(err error) string { return crmtest.CodeOf(err) }
 
 // outbox is the events of approvals that were published since it was asked last, one a
 // line: type, key, version, payload.
 func (r *rig) outbox() string {
 	r.Helper()
 	var b strings.Builder
-	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		for row, err := range tx.Query(ctx, "SELECT id, body FROM outbox_events WHERE id > $1 ORDER BY id", r.seen) {
-			var body []byte
-			if err == nil {
-				err = row.Scan(&r.seen, &body)
-			}
-			if err != nil {
-				return err
-			}
-			e, err := wire.ParseEvent(body)
-			if err != nil {
-				return err
-			}
-			if !strings.HasPrefix(e.Type, "Approval") {
-				continue
-			}
-			if e.Producer.Service != service || e.CorrelationID != "test" || e.OccurredAt != e.Version ||
-				e.Tenant != tenantA || e.Index != 0 {
-				r.Errorf("the envelope is %s", body)
-			}
-			b.WriteString(e.Type + " " + e.Key + " " + e.Version.String() + "\n  " + string(e.Payload) + "\n")
+	events, last := r.Events(tenantA, r.seen)
+	r.seen = last
+	for _, e := range events {
+		if !strings.HasPrefix(e.Type, "Approval") {
+			continue
 		}
-		return nil
-	})
-	if err != nil {
-		r.Fatal(err)
+		if e.Producer.Service != service || e.CorrelationID != "test" || e.OccurredAt != e.Version || e.Index != 0 {
+			r.Errorf("the envelope is %+v", e)
+		}
+		b.WriteString(e.Type + " " + e.Key + " " + e.Version.String() + "\n  " + string(e.Payload) + "\n")
 	}
 	return b.String()
 }

@@ -1,8 +1,10 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,14 +78,12 @@ type place struct{ tenant, id string }
 
 // places reads two columns of a statement.
 func (s *Approvals) places(ctx context.Context, query string, args ...any) (found []place, err error) {
-	err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		found = nil
-		return tx.Batch(ctx, sqldb.Stmt{Query: query, Args: args, Row: func(row *sqldb.Row) error {
-			var p place
-			err := row.Scan(&p.tenant, &p.id)
-			found = append(found, p)
-			return err
-		}})
+	err = s.DB.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		found, err = sqldb.Collect(ctx, tx, func(row *sqldb.Row) (p place, err error) {
+			err = row.Scan(&p.tenant, &p.id)
+			return p, err
+		}, query, args...)
+		return err
 	})
 	return found, err
 }
@@ -97,11 +97,11 @@ func (s *Approvals) settle(ctx context.Context) (failed error) {
 	for at := (place{}); ; {
 		found, err := s.places(ctx, selectEnded, at.tenant, at.id, chunk)
 		if err != nil {
-			return fault.Wrap("approval.settle", err)
+			return s.Wrap("settle", err)
 		}
 		for _, p := range found {
 			if err := s.settleOne(ctx, p); err != nil {
-				failed = fault.Wrap("approval.settle", err)
+				failed = s.Wrap("settle", err)
 			}
 		}
 		if len(found) < chunk {
@@ -122,7 +122,7 @@ func (s *Approvals) settleOne(ctx context.Context, p place) error {
 	if err != nil {
 		return err
 	}
-	return s.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+	return s.DB.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 		a, err := scanInstance(tx.Row(ctx, selectByExecution+s.sql.forUpdate, p.tenant, p.id))
 		if errors.Is(err, sqldb.ErrNoRow) || err == nil && a.status != Pending {
 			return tx.Batch(ctx, forgetStmt(p.tenant, p.id))
@@ -130,11 +130,11 @@ func (s *Approvals) settleOne(ctx context.Context, p place) error {
 		if err != nil {
 			return err
 		}
-		w, err := s.begin(ctx, tx, &Caller{Tenant: p.tenant, CorrelationID: a.correlationID})
+		w, err := s.begin(ctx, tx, Caller{Tenant: p.tenant, CorrelationID: a.correlationID})
 		if err != nil {
 			return err
 		}
-		return w.end(ctx, &a, ending{Recalled, w.user, view.State.CancelReason})
+		return w.end(ctx, &a, ending{Recalled, w.User, view.State.CancelReason})
 	})
 }
 
@@ -148,19 +148,19 @@ const (
 func (s *Approvals) renew(ctx context.Context) (failed error) {
 	stale, err := s.places(ctx, selectStale)
 	if err != nil {
-		return fault.Wrap("approval.renew", err)
+		return s.Wrap("renew", err)
 	}
 	for _, tenant := range stale {
 		err := s.renewTenant(ctx, tenant.tenant)
 		if err == nil {
-			err = s.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+			err = s.DB.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 				_, err := tx.Exec(ctx, "DELETE FROM approval_stale WHERE tenant_id = $1 AND event = $2", tenant.tenant,
 					tenant.id)
 				return err
 			})
 		}
 		if err != nil {
-			failed = fault.Wrap("approval.renew", err)
+			failed = s.Wrap("renew", err)
 		}
 	}
 	return failed
@@ -196,15 +196,15 @@ func (s *Approvals) renewOne(ctx context.Context, p place) error {
 		if err != nil {
 			return nil, nil, err
 		}
-		w, err := s.begin(ctx, tx, &Caller{Tenant: p.tenant, CorrelationID: a.correlationID})
+		w, err := s.begin(ctx, tx, Caller{Tenant: p.tenant, CorrelationID: a.correlationID})
 		return w, a, err
 	}
-	err := s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+	err := s.DB.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		w, a, err := look(ctx, tx, "")
 		if err != nil {
 			return err
 		}
-		at, e = a.at, left(w.model, a)
+		at, e = a.at, left(w.Model, a)
 		execution, err = flow.ParseID(a.execution)
 		return err
 	})
@@ -216,7 +216,7 @@ func (s *Approvals) renewOne(ctx context.Context, p place) error {
 		if err != nil {
 			return err
 		}
-		if a.status != Pending || a.at != at || left(w.model, a) != e || w.alive(ctx, a, results) != nil {
+		if a.status != Pending || a.at != at || left(w.Model, a) != e || w.alive(ctx, a, results) != nil {
 			return errMoved
 		}
 		if err := w.prune(ctx, a); err != nil || e.status == Pending {
@@ -247,12 +247,7 @@ func left(m *model.Model, a *instance) (e ending) {
 	if !complete(all) {
 		return e
 	}
-	last := all[0].vote
-	for i := range all {
-		if all[i].vote.at > last.at {
-			last = all[i].vote
-		}
-	}
+	last := slices.MaxFunc(all, func(a, b slot) int { return cmp.Compare(a.vote.at, b.vote.at) }).vote
 	return ending{Approved, last.user, last.comment}
 }
 
@@ -260,10 +255,12 @@ func left(m *model.Model, a *instance) (e ending) {
 func (w *session) prune(ctx context.Context, a *instance) error {
 	var stmts []sqldb.Stmt
 	kept := a.deputies[:0:0]
-	all := slots(w.model, a, a.at)
+	all := slots(w.Model, a, a.at)
 	for _, d := range a.deputies {
-		if d.stage == a.at && !holds(all, &d) {
-			stmts = append(stmts, sqldb.Stmt{Query: deleteDeputy, Args: []any{w.tenant, a.id, d.stage, d.approver}})
+		if d.stage == a.at && !slices.ContainsFunc(all, func(s slot) bool {
+			return s.approver == d.approver && s.deputy != nil
+		}) {
+			stmts = append(stmts, d.remove(w.Caller.Tenant, a.id))
 			continue
 		}
 		kept = append(kept, d)
@@ -272,15 +269,5 @@ func (w *session) prune(ctx context.Context, a *instance) error {
 		return nil
 	}
 	a.deputies = kept
-	return w.tx.Batch(ctx, append(stmts, a.principals(w.tenant)...)...)
-}
-
-// holds reports whether a deputy has a place.
-func holds(all []slot, d *deputy) bool {
-	for i := range all {
-		if all[i].approver == d.approver && all[i].deputy != nil {
-			return true
-		}
-	}
-	return false
+	return w.Tx.Batch(ctx, append(stmts, a.principals(w.Caller.Tenant)...)...)
 }

@@ -144,9 +144,9 @@ func TestListsAreFiltered(t *testing.T) {
 		first, second, third := r.quote(`"DiscountPercent":10`), r.quote(`"DiscountPercent":10`),
 			r.quote(`"DiscountPercent":10`)
 		a := r.submit(first)
-		r.clock.Add(1000)
+		r.Clock.Add(1000)
 		b := r.submit(second)
-		r.clock.Add(1000)
+		r.Clock.Add(1000)
 		c := r.submit(third)
 		r.decide(mia, b.ID, Approved)
 		pending, approved := Pending, Approved
@@ -241,7 +241,7 @@ func TestARequestWithAKeyIsDoneOnce(t *testing.T) {
 			t.Errorf("without the field: got %s", again)
 		}
 		r.retain(0)
-		r.clock.Add(31 * 24 * 60 * 60 * 1000)
+		r.Clock.Add(31 * 24 * 60 * 60 * 1000)
 		r.retain(2)
 	})
 }
@@ -249,8 +249,8 @@ func TestARequestWithAKeyIsDoneOnce(t *testing.T) {
 // retain deletes the idempotency keys that have expired.
 func (r *rig) retain(want int64) {
 	r.Helper()
-	err := r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		n, err := idempotency.Retain(ctx, tx, wire.Stamp(r.clock.Load()), idempotency.DefaultRetention, 10)
+	err := r.DB.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		n, err := idempotency.Retain(ctx, tx, wire.Stamp(r.Clock.Now().UnixMilli()), idempotency.DefaultRetention, 10)
 		if n != want {
 			r.Errorf("%d keys were deleted, want %d", n, want)
 		}
@@ -317,7 +317,7 @@ func TestARecountFindsLocksThatAreWrong(t *testing.T) {
 		lock := func(id string, fields ...string) model.FieldLock {
 			return model.FieldLock{ApprovalID: id, Object: "Quote", RecordID: uid(0x98), Fields: fields, At: 1}
 		}
-		err := r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+		err := r.DB.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			return errors.Join(records.Locks{}.Unlock(ctx, tx, tenantA, ids[0]), records.Locks{}.Lock(ctx, tx, tenantA,
 				lock(ids[1], "Name")),
 				records.Locks{}.Lock(ctx, tx, tenantA, lock(ids[2], "Name")))

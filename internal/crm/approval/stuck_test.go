@@ -42,8 +42,8 @@ func (r *rig) sick(flag *atomic.Bool) *bus.Bus {
 		return handle(ctx, tx, e)
 	}
 	core.HandleAll = nil
-	b := bus.New(r.db, memory.New(), bus.Config{
-		Instance: "sick", Exclusive: r.db.Dialect() == sqldb.SQLite,
+	b := bus.New(r.DB, memory.New(), bus.Config{
+		Instance: "sick", Exclusive: r.DB.Dialect() == sqldb.SQLite,
 		Consumers: []bus.Consumer{core},
 	})
 	ctx, stop := context.WithCancel(context.Background())

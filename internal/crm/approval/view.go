@@ -103,9 +103,8 @@ const (
 func (a *instance) summary() Summary {
 	s := Summary{
 		ID: a.id, Object: a.object, RecordID: a.recordID, ProcessID: a.processID, ProcessName: a.processName,
-		Status: a.status, CurrentStageIndex: a.at,
-		Stages: make([]string, len(a.stages)), SubmittedBy: a.submittedBy, SubmittedAt: a.submittedAt,
-		Comment: a.comment,
+		Status: a.status, CurrentStageIndex: a.at, Stages: make([]string, len(a.stages)),
+		SubmittedBy: a.submittedBy, SubmittedAt: a.submittedAt, Comment: a.comment,
 	}
 	for i := range a.stages {
 		s.Stages[i] = a.stages[i].Name
@@ -177,15 +176,15 @@ func (a *instance) view(m *model.Model, user string, record *model.Record) View 
 
 // show is the approval as the caller may see it, as JSON.
 func (w *session) show(ctx context.Context, a *instance, record *model.Record) ([]byte, error) {
-	v := a.view(w.model, w.user, record)
+	v := a.view(w.Model, w.User, record)
 	if len(a.outcome()) > 0 {
-		got, ok, err := w.cfg.Locks.Settled(ctx, w.tx, w.tenant, a.id)
+		got, ok, err := w.cfg.Locks.Settled(ctx, w.Tx, w.Caller.Tenant, a.id)
 		if err != nil {
 			return nil, err
 		}
-		v.Outcome = a.settled(w.model, w.user, got, ok)
+		v.Outcome = a.settled(w.Model, w.User, got, ok)
 		if !ok {
-			why, err := stuckAt(ctx, w.tx, w.tenant, a.id)
+			why, err := stuckAt(ctx, w.Tx, w.Caller.Tenant, a.id)
 			if err != nil {
 				return nil, err
 			}
@@ -197,10 +196,10 @@ func (w *session) show(ctx context.Context, a *instance, record *model.Record) (
 
 // again is the answer that is remembered with the key, without what the caller may not read
 // of the record any more. What it did, and what became of the approval by it, stays.
-func (r *request) again(ctx context.Context, op string) (answer []byte, err error) {
-	err = r.read(ctx, op, &r.call, func(ctx context.Context, w *session) error {
+func (s *Approvals) again(ctx context.Context, r *request, known []byte) (answer []byte, err error) {
+	err = s.read(ctx, r.op, r.caller, func(ctx context.Context, w *session) error {
 		var v View
-		if err := json.Unmarshal(r.answer, &v); err != nil {
+		if err := json.Unmarshal(known, &v); err != nil {
 			return err
 		}
 		_, err := w.visible(ctx, v.ID)
@@ -208,8 +207,8 @@ func (r *request) again(ctx context.Context, op string) (answer []byte, err erro
 		if err != nil && !gone {
 			return err
 		}
-		answer = r.answer
-		if v.narrow(w.model, w.user, gone) {
+		answer = known
+		if v.narrow(w.Model, w.User, gone) {
 			answer, err = json.Marshal(&v, json.Deterministic(true))
 			return err
 		}
@@ -263,12 +262,12 @@ func (a *instance) settled(m *model.Model, user string, got model.Settled, ok bo
 
 // showNow is show with the record as it is.
 func (w *session) showNow(ctx context.Context, a *instance) ([]byte, error) {
-	record, ok, err := w.cfg.Records.Get(ctx, w.tx, w.tenant, a.object, a.recordID)
+	record, ok, err := w.cfg.Records.Get(ctx, w.Tx, w.Caller.Tenant, a.object, a.recordID)
 	if err != nil {
 		return nil, err
 	}
-	if !ok || record.Deleted {
-		return w.show(ctx, a, nil)
+	if ok && !record.Deleted {
+		return w.show(ctx, a, &record)
 	}
-	return w.show(ctx, a, &record)
+	return w.show(ctx, a, nil)
 }

@@ -17,106 +17,49 @@ import (
 func (s *Approvals) Decide(ctx context.Context, c Caller, id string, b Ballot, key *wire.Once) (
 	answer []byte, replay bool, err error,
 ) {
-	r := &voting{about: about{request: request{Approvals: s, call: c, key: key}, id: id}, ballot: b}
-	return r.do(ctx, "approval.decide", r.look, r.unit)
-}
-
-// about is a request about an approval that is there.
-type about struct {
-	request
-	id        string
-	execution flow.ID
-}
-
-// see is the approval, if the caller may know of it.
-func (r *about) see(ctx context.Context, w *session) (*instance, error) {
-	a, err := w.visible(ctx, r.id)
-	if err == nil {
-		r.execution, err = flow.ParseID(a.execution)
-	}
-	return a, err
-}
-
-// command is a request to the engine on behalf of the caller.
-func (r *about) command(c flow.Command) engine.Request {
-	return engine.Request{
-		Tenant: r.call.Tenant, Execution: r.execution, Command: c, Actor: r.call.actor(),
-		CorrelationID: r.call.CorrelationID,
-	}
-}
-
-// voting is a decision under way.
-type voting struct {
-	about
-	ballot Ballot
-	ends   Status // what the stage ends with, as planned; Pending: it does not
-	stage  int    // in which
-}
-
-func (r *voting) look(ctx context.Context, w *session) error {
-	a, err := r.see(ctx, w)
-	if err != nil {
-		return err
-	}
-	v, err := cast(w.model, a, w.user, &r.ballot, w.now)
-	if err != nil {
-		return err
-	}
-	if r.ballot.Stage == nil {
-		at := a.at
-		r.ballot.Stage = &at // however often it is looked at, it means this one
-	}
-	r.ends, r.stage = v.ends, a.at
-	return nil
-}
-
-func (r *voting) unit(context.Context) (unit engine.Unit, err error) {
-	if r.ends != Pending {
-		c, err := resume(r.stage, r.ends, r.call.Subject)
+	var ends Status // what the stage ends with, as planned; Pending: it does not
+	var stage int
+	plan := func(w *session, a *instance) (flow.Command, error) {
+		v, err := cast(w.Model, a, w.User, &b, w.now)
 		if err != nil {
-			return unit, err
-		}
-		unit.Commands = []engine.Request{r.command(c)}
-	}
-	unit.After = func(ctx context.Context, tx *sqldb.Tx, results []engine.Result) error {
-		return r.idempotent(ctx, tx, func(w *session) ([]byte, error) { return r.save(ctx, w, results) })
-	}
-	return unit, nil
-}
-
-// save writes the decision down. The execution is held before the approval, as by all who
-// hold both.
-func (r *voting) save(ctx context.Context, w *session, results []engine.Result) ([]byte, error) {
-	a, err := find(ctx, w.tx, w.tenant, r.id, w.sql.forUpdate)
-	if err != nil {
-		return nil, err
-	}
-	v, err := cast(w.model, a, w.user, &r.ballot, w.now)
-	if err != nil {
-		return nil, err
-	}
-	if v.ends != r.ends || a.at != r.stage {
-		return nil, errMoved
-	}
-	if err := w.alive(ctx, a, results); err != nil {
-		return nil, err
-	}
-	stmts := make([]sqldb.Stmt, 0, len(v.votes))
-	for _, one := range v.votes {
-		stmts = append(stmts, sqldb.Stmt{Query: insertVote, Args: []any{
-			w.tenant, a.id, one.stage, one.approver, one.user, int64(one.decision), one.comment, one.at,
-		}})
-	}
-	if err := w.tx.Batch(ctx, stmts...); err != nil {
-		return nil, err
-	}
-	a.votes = append(a.votes, v.votes...)
-	if v.ends != Pending {
-		if err := w.pass(ctx, a, ending{v.ends, w.user, r.ballot.Comment}); err != nil {
 			return nil, err
 		}
+		ends, stage = v.ends, a.at
+		if b.Stage == nil {
+			b.Stage = new(a.at) // however often it is planned, it means this one
+		}
+		if ends == Pending {
+			return nil, nil
+		}
+		return resume(stage, ends, c.Subject)
 	}
-	return w.showNow(ctx, a)
+	return s.change(ctx, "decide", c, id, key, plan,
+		func(ctx context.Context, w *session, a *instance, results []engine.Result) error {
+			v, err := cast(w.Model, a, w.User, &b, w.now)
+			if err != nil {
+				return err
+			}
+			if v.ends != ends || a.at != stage {
+				return errMoved
+			}
+			if err := w.alive(ctx, a, results); err != nil {
+				return err
+			}
+			stmts := make([]sqldb.Stmt, len(v.votes))
+			for i, one := range v.votes {
+				stmts[i] = sqldb.Stmt{Query: insertVote, Args: []any{
+					c.Tenant, a.id, one.stage, one.approver, one.user, int64(one.decision), one.comment, one.at,
+				}}
+			}
+			if err := w.Tx.Batch(ctx, stmts...); err != nil {
+				return err
+			}
+			a.votes = append(a.votes, v.votes...)
+			if v.ends == Pending {
+				return nil
+			}
+			return w.pass(ctx, a, ending{v.ends, w.User, b.Comment})
+		})
 }
 
 // alive refuses what comes after the execution has ended. A Wait that somebody resumed by
@@ -130,7 +73,7 @@ func (w *session) alive(ctx context.Context, a *instance, results []engine.Resul
 		}
 	}
 	var one int64
-	err := w.tx.Row(ctx, "SELECT 1 FROM approval_ended WHERE tenant_id = $1 AND execution = $2", w.tenant,
+	err := w.Tx.Row(ctx, "SELECT 1 FROM approval_ended WHERE tenant_id = $1 AND execution = $2", w.Caller.Tenant,
 		a.execution).Scan(&one)
 	switch {
 	case errors.Is(err, sqldb.ErrNoRow):
