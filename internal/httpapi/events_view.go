@@ -166,6 +166,7 @@ type replayView struct {
 func showReplay(r *bus.Replay) replayView {
 	return replayView{
 		ReplayID: r.ID, Consumer: r.Consumer, From: r.From, To: r.To, Status: r.Status.String(),
-		Counts: r.Counts, CreatedBy: flow.Actor{Kind: flow.KindUser, ID: r.CreatedBy}, CreatedAt: r.CreatedAt, EndedAt: r.EndedAt,
+		Counts: r.Counts, CreatedBy: flow.Actor{Kind: flow.KindUser, ID: r.CreatedBy}, CreatedAt: r.CreatedAt,
+		EndedAt: r.EndedAt,
 	}
 }
