@@ -69,7 +69,7 @@ type Program struct {
 	asks   bool             // somebody answers questions, though standard input is no terminal
 }
 
-// App is what a command's Run gets: the flags of all commands and where to read and write.
+// App is what a command's Run gets.
 type App struct {
 	*Flags
 	In         io.Reader
@@ -178,7 +178,6 @@ func (a *App) run(ctx context.Context, parser *kong.Kong, args []string) (code i
 	return a.report(err)
 }
 
-// misused says what is wrong with a command line and where to read on.
 func (a *App) misused(wrong *kong.ParseError) int {
 	path := "renga"
 	if node := wrong.Context.Selected(); node != nil {
@@ -187,7 +186,7 @@ func (a *App) misused(wrong *kong.ParseError) int {
 	return a.report(usage("%v; see %s --help", wrong, path))
 }
 
-// say writes a line about what is under way, for people, where it cannot be taken for the answer.
+// say writes a line about what is under way to standard error.
 func (a *App) say(format string, args ...any) {
 	fmt.Fprintln(a.Err, a.notice.sprintf(format, args...))
 }

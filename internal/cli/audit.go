@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"renga.dev/renga/client"
 )
 
@@ -23,10 +21,7 @@ type auditFilter struct {
 
 func (c *auditFilter) filter(a *App) (f client.AuditFilter, err error) {
 	f = client.AuditFilter{Action: c.Action, Actor: c.Actor, Subject: c.Subject}
-	if f.From, err = a.time("--from", c.From); err != nil {
-		return f, err
-	}
-	f.To, err = a.time("--to", c.To)
+	f.From, f.To, err = a.times("--from", c.From, "--to", c.To)
 	return f, err
 }
 
@@ -52,12 +47,9 @@ func (c *auditListCmd) Run(ctx context.Context, r *remote) error {
 	}
 	const head = "TIME, BY, ACTION, SUBJECT, OUTCOME, REASON, CORRELATION, WHAT"
 	return tabulate(r, &c.paging, columns(head, func(e *client.AuditEntry) []any {
-		outcome := e.Outcome
-		if e.ReasonCode != "" {
-			outcome += ": " + e.ReasonCode
-		}
 		return []any{
-			e.At, e.Actor, e.Action, e.Subject, outcome, e.Reason, e.CorrelationID, members(jsontext.Value(e.Detail)),
+			e.At, e.Actor, e.Action, e.Subject, e.Outcome + with(": ", e.ReasonCode), e.Reason, e.CorrelationID,
+			members(e.Detail),
 		}
 	}))(r.Audit.List(ctx, f, c.at()))
 }

@@ -48,7 +48,7 @@ func (c *automationReadCmd) Run(ctx context.Context, r *remote) error {
 			return err
 		}
 	}
-	return r.print(map[string]any{"read": c.IDs}, func(p *printer) { p.line("Marked %d as read.", len(c.IDs)) })
+	return r.did(map[string]any{"read": c.IDs}, "Marked %d as read.", len(c.IDs))
 }
 
 type automationTasksCmd struct {
@@ -89,7 +89,7 @@ func (c *automationDoneCmd) Run(ctx context.Context, r *remote) error {
 			return err
 		}
 	}
-	return r.print(map[string]any{"done": c.IDs}, func(p *printer) { p.line("Marked %d as done.", len(c.IDs)) })
+	return r.did(map[string]any{"done": c.IDs}, "Marked %d as done.", len(c.IDs))
 }
 
 type automationJobsCmd struct{ paging }

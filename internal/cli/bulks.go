@@ -71,7 +71,7 @@ func (k *bulks[B, I]) preview(ctx context.Context, b bulk, size int, onward stri
 	return err
 }
 
-// start starts a bulk, waits until it is done and shows the results.
+// start also waits until a bulk is done and shows the results.
 func (k *bulks[B, I]) start(ctx context.Context, id, key string, noWait, quiet bool) error {
 	if _, err := k.api.Start(ctx, client.BulkOrder{Key: key, BulkID: id}); err != nil {
 		return err

@@ -22,9 +22,8 @@ Examples:
   renga completion fish > ~/.config/fish/completions/renga.fish`
 }
 
-// completions are the scripts. Each hands the words of the line, up to the one
-// under the cursor, to `renga __complete`; where that says nothing the shell
-// offers files.
+// completions are the scripts. Each asks `renga __complete` with the line up to the cursor; without an answer the
+// shell offers files.
 var completions = map[string]string{
 	"bash": `# bash completion for renga
 _renga() {
@@ -59,7 +58,7 @@ func (c *completionCmd) Run(a *App) error {
 	return err
 }
 
-// completeCmd answers the scripts: what can stand where the cursor is.
+// completeCmd answers the scripts.
 type completeCmd struct {
 	Args []string `arg:"" optional:""`
 }
@@ -106,7 +105,7 @@ func words(line string) []string {
 	return all
 }
 
-// candidates walks the commands along the words and gives what can stand in the last one's place.
+// candidates are what can stand in the place of the last word.
 func candidates(node *kong.Node, words []string) []candidate {
 	current := words[len(words)-1]
 	var wants *kong.Flag // the flag whose value comes next

@@ -15,8 +15,8 @@ type told struct {
 	Guard string `json:"guard,omitzero"`
 }
 
-// lastDecided are the last commands of an execution that were accepted, or refused, in their order, at least a page
-// when there are so many, and how many there are in all. A log may have many thousands; their end is what explains it.
+// lastDecided are the last commands of an execution that were accepted, or refused, in their order: all, or at least a
+// page; and how many there are in all.
 func (r *remote) lastDecided(ctx context.Context, id string, accepted bool) (items []told, total int, err error) {
 	read := func(number int) error {
 		page, err := r.Executions.ListCommands(ctx, id, accepted, client.Paging{Page: number, Size: client.MaxPageSize})
@@ -55,7 +55,6 @@ func guardOf(e *client.Error) string {
 	return details.Guard
 }
 
-// inOrder puts commands into the order in which they were decided.
 func inOrder(lists ...[]told) []told {
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b told) int { return a.Number - b.Number })

@@ -35,16 +35,13 @@ func (f *deadFilter) selection(a *App) (client.DeadLetterFilter, error) {
 		out.ReasonClass = *f.ReasonClass
 	}
 	var err error
-	if out.DeadTo, err = a.time("--older-than", f.OlderThan); err != nil {
-		return out, err
-	}
-	out.DeadFrom, err = a.time("--newer-than", f.NewerThan)
+	out.DeadTo, out.DeadFrom, err = a.times("--older-than", f.OlderThan, "--newer-than", f.NewerThan)
 	return out, err
 }
 
 type dlqListCmd struct {
-	Status []string `placeholder:"STATUS" enum:"${dead_letter_statuses}" help:"${dlq_list_status}"`
-	Quiet  bool     `short:"q" help:"Print the ids alone."`
+	Status []client.DeadLetterStatus `placeholder:"STATUS" enum:"${dead_letter_statuses}" help:"${dlq_list_status}"`
+	Quiet  bool                      `short:"q" help:"Print the ids alone."`
 	deadFilter
 	paging
 }
@@ -62,9 +59,7 @@ func (c *dlqListCmd) Run(ctx context.Context, r *remote) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range c.Status {
-		f.Status = append(f.Status, client.DeadLetterStatus(s))
-	}
+	f.Status = c.Status
 	page, err := r.DeadLetters.List(ctx, f, c.at())
 	if err != nil || !c.Quiet {
 		return tabulate(r, &c.paging, deadLetters)(page, err)
@@ -108,14 +103,11 @@ func (c *dlqShowCmd) Run(ctx context.Context, r *remote) error {
 func printDeadLetter(p *printer, l *client.DeadLetterDetails) {
 	decided, reason := "", ""
 	if d := l.Decision; d != nil {
-		decided, reason = instant(d.At)+" by "+actor(d.By), d.Reason
-		if d.BulkID != "" {
-			decided += " in bulk " + d.BulkID
-		}
+		decided, reason = instant(d.At)+" by "+actor(d.By)+with(" in bulk ", d.BulkID), d.Reason
 	}
 	payload := "withheld: it does not fit its schema"
 	if !l.PayloadWithheld {
-		payload = payloadOf(jsontext.Value(l.Event))
+		payload = payloadOf(l.Event)
 	}
 	waiting, skip := "", ""
 	if l.Waiting.Count > 0 {
@@ -138,18 +130,15 @@ func printDeadLetter(p *printer, l *client.DeadLetterDetails) {
 		"redriven", l.RedriveAt, "decided", decided, "why", reason, "ended", l.EndedAt, "behind it", waiting,
 		"a skip", skip,
 	)
-	var failures, events [][]any
-	for _, f := range l.Failures {
-		failures = append(failures, []any{f.At, f.Attempt, f.Error})
-	}
-	for _, w := range l.Waiting.First {
-		events = append(events, []any{w.EventID, w.EventType, w.RecordVersion, w.Index, w.WaitingSince})
-	}
-	p.section("FAILED, TRY, ERROR", failures)
-	p.section("WAITING EVENT, TYPE, VERSION, INDEX, SINCE", events)
+	columns("FAILED, TRY, ERROR", func(f *client.FailedTry) []any {
+		return []any{f.At, f.Attempt, f.Error}
+	}).section(p, l.Failures)
+	columns("WAITING EVENT, TYPE, VERSION, INDEX, SINCE", func(w *client.WaitingEvent) []any {
+		return []any{w.EventID, w.EventType, w.RecordVersion, w.Index, w.WaitingSince}
+	}).section(p, l.Waiting.First)
 }
 
-func payloadOf(event jsontext.Value) string {
+func payloadOf(event []byte) string {
 	var e struct {
 		Payload jsontext.Value `json:"payload"`
 	}

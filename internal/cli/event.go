@@ -92,14 +92,9 @@ func (a *App) unsent(key string, err error) error {
 func (c *eventSendCmd) event(a *App) (client.WorkflowEvent, error) {
 	members := map[string]string{
 		"template_id": c.Template, "event_name": c.Event, "source": c.Source, "mfcloud_url": c.MFCloudURL,
-		"notes": c.Notes,
-		"year":  c.Year, "month": c.Month,
+		"notes": c.Notes, "year": c.Year, "month": c.Month,
 	}
-	for name, value := range members {
-		if value == "" {
-			delete(members, name)
-		}
-	}
+	maps.DeleteFunc(members, func(_, value string) bool { return value == "" })
 	e := client.WorkflowEvent{Key: cmp.Or(c.Key, rand.Text())}
 	if c.File == "" {
 		raw, err := json.Marshal(members, json.Deterministic(true))
@@ -190,14 +185,11 @@ func printSummary(p *printer, s *client.WorkflowSummary) {
 		"code", counts(s.ByReasonCode), "advice", counts(s.ByRetryAdvice),
 		"keys", fmt.Sprintf("%d at most, for %s", s.Retention.MaxReceipts, count(s.Retention.TTLDays, "day", "days")),
 	)
-	var rows [][]any
-	for i := range s.Recent {
-		e := &s.Recent[i]
-		rows = append(rows, []any{
+	columns("TIME, STATUS, TEMPLATE, SOURCE, KEY, CODE, ADVICE, RUN, REASON", func(e *client.DeliveredEvent) []any {
+		return []any{
 			e.At, e.Status, e.TemplateID, e.Source, e.Key, e.ReasonCode, e.RetryAdvice, e.RunID, e.Reason,
-		})
-	}
-	p.section("TIME, STATUS, TEMPLATE, SOURCE, KEY, CODE, ADVICE, RUN, REASON", rows)
+		}
+	}).section(p, s.Recent)
 }
 
 // counts are numbers by name, the largest first; those of nothing are left out.

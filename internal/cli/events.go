@@ -55,7 +55,7 @@ func (c *eventsTailCmd) Run(ctx context.Context, r *remote) error {
 		}
 		err := r.printEach(e, []int{16, 24, 26, 82, 0}, []any{
 			e.Position, e.OccurredAt, e.EventType, e.Sequence.PartitionKey,
-			members(jsontext.Value(e.Payload), "recordVersion"),
+			members(e.Payload, "recordVersion"),
 		})
 		if n++; err != nil || n == c.Count {
 			return err
@@ -95,24 +95,17 @@ func (c *eventsOutboxCmd) Run(ctx context.Context, r *remote) error {
 }
 
 func printOutbox(p *printer, out *client.Outbox) {
-	var rows [][]any
-	for i := range out.Partitions {
-		one, refill := &out.Partitions[i], ""
+	columns("PARTITION, UNPUBLISHED, OLDEST, HOLDER, LEASE UNTIL, REFILL", func(one *client.OutboxPartition) []any {
+		refill := ""
 		if f := one.Refill; f != nil {
 			refill = fmt.Sprintf("%d of %d, published since %s", f.Position, f.Upto, instant(f.Since))
 		}
-		rows = append(rows, []any{
-			one.Partition, one.Unpublished, one.OldestUnpublishedAt, one.Holder, one.LeaseUntil, refill,
-		})
-	}
-	p.grid("PARTITION, UNPUBLISHED, OLDEST, HOLDER, LEASE UNTIL, REFILL", rows)
-	rows = nil
-	for i := range out.Items {
-		e := &out.Items[i]
+		return []any{one.Partition, one.Unpublished, one.OldestUnpublishedAt, one.Holder, one.LeaseUntil, refill}
+	}).print(p, out.Partitions)
+	columns("POSITION, TYPE, KEY, ANNOUNCED, PUBLISHED, EVENT", func(e *client.OutboxItem) []any {
 		published := cmp.Or(instant(e.PublishedAt), "waits")
-		rows = append(rows, []any{e.Position, e.EventType, e.PartitionKey, e.CreatedAt, published, e.EventID})
-	}
-	p.section("POSITION, TYPE, KEY, ANNOUNCED, PUBLISHED, EVENT", rows)
+		return []any{e.Position, e.EventType, e.PartitionKey, e.CreatedAt, published, e.EventID}
+	}).section(p, out.Items)
 }
 
 type eventsConsumersCmd struct{}

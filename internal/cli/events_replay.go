@@ -25,11 +25,7 @@ Examples:
 }
 
 func (c *eventsReplayCmd) Run(ctx context.Context, r *remote) error {
-	from, err := r.time("--from", c.From)
-	if err != nil {
-		return err
-	}
-	to, err := r.time("--to", c.To)
+	from, to, err := r.times("--from", c.From, "--to", c.To)
 	if err != nil {
 		return err
 	}

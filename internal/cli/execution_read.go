@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"renga.dev/renga/client"
 )
 
@@ -88,7 +86,6 @@ func failure(f *client.Failure) string {
 	return joined(": ", f.Code, f.Message) + with(" ", string(f.Detail))
 }
 
-// data shows data, or where it stands when it is large.
 func data(inline json.RawMessage, ref *client.DataRef) string {
 	if ref != nil {
 		return fmt.Sprintf("%d bytes, in event %d", ref.Size, ref.Seq)
@@ -125,23 +122,25 @@ type executionListCmd struct {
 }
 
 type filter struct {
-	Status      []string `placeholder:"STATUS" enum:"ACTIVE,COMPLETED,FAILED,CANCELED" help:"${filter_status}"`
-	Graph       string   `placeholder:"ID" help:"Only executions of this graph."`
-	CreatedFrom string   `placeholder:"TIME" help:"Created at or after: ${time}."`
-	CreatedTo   string   `placeholder:"TIME" help:"Created before."`
+	Status      []client.Status `placeholder:"STATUS" enum:"ACTIVE,COMPLETED,FAILED,CANCELED" help:"${filter_status}"`
+	Graph       string          `placeholder:"ID" help:"Only executions of this graph."`
+	CreatedFrom string          `placeholder:"TIME" help:"Created at or after: ${time}."`
+	CreatedTo   string          `placeholder:"TIME" help:"Created before."`
 }
 
 func (f *filter) selection(a *App) (client.ExecutionFilter, error) {
-	out := client.ExecutionFilter{GraphID: f.Graph}
-	for _, s := range f.Status {
-		out.Status = append(out.Status, client.Status(s))
-	}
+	out := client.ExecutionFilter{GraphID: f.Graph, Status: f.Status}
 	var err error
-	if out.CreatedFrom, err = a.time("--created-from", f.CreatedFrom); err != nil {
-		return out, err
-	}
-	out.CreatedTo, err = a.time("--created-to", f.CreatedTo)
+	out.CreatedFrom, out.CreatedTo, err = a.times("--created-from", f.CreatedFrom, "--created-to", f.CreatedTo)
 	return out, err
+}
+
+// times is time for two flags.
+func (a *App) times(flag1, text1, flag2, text2 string) (t1, t2 time.Time, err error) {
+	if t1, err = a.time(flag1, text1); err == nil {
+		t2, err = a.time(flag2, text2)
+	}
+	return t1, t2, err
 }
 
 // time reads an instant: RFC 3339, a date (its beginning in UTC), or how long ago.
@@ -232,7 +231,7 @@ func (c *executionEventsCmd) Run(ctx context.Context, r *remote) error {
 func eventRow(ev *client.Event) []any {
 	return []any{
 		ev.Seq, ev.OccurredAt, eventType(ev.Type), ev.NodeID(), ev.Actor,
-		members(jsontext.Value(ev.Payload), "nodeId", "graphDigest"),
+		members(ev.Payload, "nodeId", "graphDigest"),
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// The exit codes; description tells users of them.
+// The exit codes; description explains them.
 const (
 	exitOK          = 0
 	exitFailure     = 1
@@ -36,7 +36,6 @@ type ended int
 
 func (e ended) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// codeOf is the exit code for an execution's status.
 func codeOf(status string) error {
 	switch status {
 	case "COMPLETED":
@@ -54,8 +53,7 @@ func usage(format string, args ...any) error {
 	return fault.New(fault.Invalid, "INVALID_INPUT", format, args...)
 }
 
-// report tells of an error on standard error and gives the exit code. With -o
-// json it is the body that the server answers errors with.
+// report prints an error, with -o json as the server answers errors, and gives the exit code.
 func (a *App) report(err error) int {
 	var code ended
 	switch {
@@ -78,9 +76,9 @@ func (a *App) report(err error) int {
 
 // problem is an error as scripts see it: in the form of the server's errors.
 type problem struct {
-	Code    string         `json:"code"`
-	Message string         `json:"message"`
-	Details jsontext.Value `json:"details,omitzero"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Details any    `json:"details,omitzero"`
 }
 
 // explained is a problem, what to do about it, and how the program ends.
@@ -90,7 +88,7 @@ type explained struct {
 	exit  int
 }
 
-// explain turns an error of any origin into one to tell of.
+// explain takes an error of any origin.
 func (a *App) explain(err error) explained {
 	out := explained{problem: problem{Code: "FAILED", Message: err.Error()}, exit: exitFailure}
 	var told *client.Error
@@ -110,21 +108,19 @@ func (a *App) explain(err error) explained {
 	case fault.NotFound:
 		out.exit = exitNotFound
 	}
-	out.Code, out.Message = e.Code, e.Message
+	out.problem = problem{e.Code, e.Message, e.Details}
 	if e.Err != nil {
 		out.Message += ": " + e.Err.Error()
-	}
-	if e.Details != nil {
-		if raw, err := json.Marshal(e.Details, json.Deterministic(true)); err == nil {
-			out.Details = raw
-		}
 	}
 	return out
 }
 
-// explainAnswer tells of an answer of the server that says no.
+// explainAnswer explains a refusal of the server.
 func (a *App) explainAnswer(e *client.Error) explained {
-	out := explained{problem: problem{e.Code, e.Message, jsontext.Value(e.Details)}, exit: exitFailure}
+	out := explained{problem: problem{Code: e.Code, Message: e.Message}, exit: exitFailure}
+	if e.Details != nil {
+		out.Details = jsontext.Value(e.Details)
+	}
 	if out.Code == "" {
 		out.Code = "HTTP_" + strconv.Itoa(e.Status)
 		out.Message = fmt.Sprintf("%s answered %d %s, and not as a Renga server does", a.shownServer(), e.Status,
@@ -150,11 +146,11 @@ func (a *App) explainAnswer(e *client.Error) explained {
 		out.exit = exitRefused
 	case errors.Is(e, client.ErrKeyConflict):
 		out.exit = exitRefused
-		out.hintConflict()
+		out.hintConflict(e)
 	case errors.Is(e, client.ErrNotFound):
 		out.exit = exitNotFound
 		if hint := whatExists[e.Code]; hint != "" {
-			out.hint("%s", hint)
+			out.hints = append(out.hints, hint)
 		}
 	case errors.Is(e, client.ErrInvalid):
 		out.exit = exitUsage
@@ -170,11 +166,17 @@ func (a *App) explainAnswer(e *client.Error) explained {
 	case errors.Is(e, client.ErrRateLimited), errors.Is(e, client.ErrUnavailable):
 		out.exit = exitUnavailable
 		if e.ReasonCode == "" {
-			out.hint("try again%s", a.safely())
+			safely := ""
+			if a.keyed { // without a key it changes nothing the second time
+				safely = "; a repetition is safe with the same --idempotency-key"
+			}
+			out.hint("try again%s", safely)
 		}
 	}
 	if e.ReasonCode != "" {
-		out.Details = reasonOf(e)
+		out.Details = map[string]string{
+			"reasonClass": e.ReasonClass, "reasonCode": e.ReasonCode, "retryAdvice": e.RetryAdvice,
+		}
 		out.hint("advice %s: %s", e.RetryAdvice, adviceWords[e.RetryAdvice])
 		out.hint("reason %s, %s", e.ReasonClass, e.ReasonCode)
 	}
@@ -182,17 +184,6 @@ func (a *App) explainAnswer(e *client.Error) explained {
 		out.hint("the server's log has more under correlation id %s", e.CorrelationID)
 	}
 	return out
-}
-
-// reasonOf is the reason of a refused workflow event, as details of an error.
-func reasonOf(e *client.Error) jsontext.Value {
-	raw, err := json.Marshal(map[string]string{
-		"reasonClass": e.ReasonClass, "reasonCode": e.ReasonCode, "retryAdvice": e.RetryAdvice,
-	}, json.Deterministic(true))
-	if err != nil {
-		return nil
-	}
-	return raw
 }
 
 // whatExists says, by the code of an error, where to look for what does exist.
@@ -214,13 +205,13 @@ func (e *explained) hint(format string, args ...any) {
 }
 
 // hintConflict says what is known of the first use of a key.
-func (e *explained) hintConflict() {
+func (e *explained) hintConflict(told *client.Error) {
 	var first struct {
 		Differs     []string  `json:"differs"`
 		FirstUsedAt time.Time `json:"firstUsedAt"`
 		ExpiresAt   time.Time `json:"expiresAt"`
 	}
-	if json.Unmarshal(e.Details, &first) != nil {
+	if json.Unmarshal(told.Details, &first) != nil {
 		return // -o json shows them as they are
 	}
 	if len(first.Differs) > 0 {
@@ -231,29 +222,17 @@ func (e *explained) hintConflict() {
 	}
 }
 
-// safely says how to repeat a command that may have happened; one without a key changes nothing the second time.
-func (a *App) safely() string {
-	if a.keyed {
-		return "; a repetition is safe with the same --idempotency-key"
-	}
-	return ""
-}
-
-// explainSilence tells of a server that does not answer.
 func (a *App) explainSilence(err error) explained {
 	out := explained{exit: exitUnavailable}
 	out.Code, out.Message = "UNAVAILABLE", fmt.Sprintf("no server answers at %s: %v", a.shownServer(), innermost(err))
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		out.hint("start one with: renga serve")
-		out.hint("or name another with --server or RENGA_SERVER")
-	default:
-		out.hint("look whether --server (or RENGA_SERVER) is right and can be reached from here")
+	out.hints = []string{"look whether --server (or RENGA_SERVER) is right and can be reached from here"}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		out.hints = []string{"start one with: renga serve", "or name another with --server or RENGA_SERVER"}
 	}
 	return out
 }
 
-// innermost is the error at the bottom, which says what the machine said; of several the last.
+// innermost is the error at the bottom; of several the last.
 func innermost(err error) error {
 	for {
 		switch e := err.(type) {

@@ -11,7 +11,6 @@ type flagHelper interface {
 	FlagHelp() map[string]string
 }
 
-// addFlagHelp gives flags the help that their command has beside its tags.
 func addFlagHelp(k *kong.Kong) error {
 	return kong.Visit(k.Model, func(node kong.Visitable, next kong.Next) error {
 		command, ok := node.(*kong.Node)

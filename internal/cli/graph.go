@@ -37,8 +37,8 @@ type validity struct {
 }
 
 func (c *graphValidateCmd) Run(a *App) error {
-	if c.ID != "" && len(c.Files) > 1 {
-		return usage("--id names one graph, and there are %d files", len(c.Files))
+	if err := oneID("graph", c.ID, c.Files); err != nil {
+		return err
 	}
 	var found []validity
 	var firstErr error

@@ -30,8 +30,8 @@ type applied struct {
 }
 
 func (c *graphApplyCmd) Run(ctx context.Context, r *remote) error {
-	if c.ID != "" && len(c.Files) > 1 {
-		return usage("--id names one graph, and there are %d files", len(c.Files))
+	if err := oneID("graph", c.ID, c.Files); err != nil {
+		return err
 	}
 	var files []graphFile
 	for _, name := range c.Files {
@@ -50,8 +50,7 @@ func (c *graphApplyCmd) Run(ctx context.Context, r *remote) error {
 		}))
 }
 
-// storeAll stores what files hold, one after the other, and prints what became of each. Where one is refused it says
-// how many were not.
+// storeAll stores what files hold and prints what became of each, or says how many were stored before one failed.
 func storeAll[S, D any](a *App, verb string, sources []S, store func(S) (D, error), t table[D]) error {
 	done := []D{}
 	for _, s := range sources {

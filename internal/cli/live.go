@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,9 +16,8 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// live draws an execution on a terminal and draws it again, in the same place,
-// when something happens and every second. It folds the events itself: what it
-// shows is the state after the last event that came.
+// live draws an execution on a terminal, again in the same place when something happens and every second: its state
+// after the last event that came.
 type live struct {
 	app   *App
 	graph []outlined
@@ -51,23 +51,22 @@ func (r *remote) openLive(ctx context.Context, id string) (*live, error) {
 	return l, nil
 }
 
-// take folds an event into the picture.
+// take applies an event.
 func (l *live) take(ev *client.Event) error {
 	raw, err := json.Marshal(ev, asServer)
 	if err != nil {
 		return err
 	}
-	folded, err := flow.UnmarshalEvent(raw)
+	applied, err := flow.UnmarshalEvent(raw)
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.state, l.dirty = flow.Apply(l.state, folded), true
+	l.state, l.dirty = flow.Apply(l.state, applied), true
 	return nil
 }
 
-// run draws until close.
 func (l *live) run() {
 	defer close(l.done)
 	soon, late := time.NewTicker(redrawSoon), time.NewTicker(redrawLate)
@@ -116,22 +115,15 @@ func (l *live) draw(always bool) {
 	l.lines, l.dirty = len(picture), false
 }
 
-// picture is the execution in as many lines as a screen has.
+// picture is at most as many lines as a screen has.
 func (l *live) picture(size screen) []string {
 	s, now := &l.state, flow.At(l.app.now())
 	if s.Seq == 0 {
 		return []string{"waiting for events"}
 	}
-	since, until := s.CreatedAt, now
-	if s.StartedAt != 0 {
-		since = s.StartedAt
-	}
-	if s.EndedAt != 0 {
-		until = s.EndedAt
-	}
+	took := span(max(0, cmp.Or(s.EndedAt, now).Sub(cmp.Or(s.StartedAt, s.CreatedAt))))
 	title := fmt.Sprintf("%s  %s version %d  %s  %s  %s", size.paint(bold, s.Execution.String()), s.GraphID,
-		s.GraphVersion,
-		size.cell(status(s.Status.String())), span(max(0, until.Sub(since))), count(int(s.Seq), "event", "events"))
+		s.GraphVersion, size.cell(status(s.Status.String())), took, count(int(s.Seq), "event", "events"))
 	var rows [][]any
 	for _, o := range l.fitting(size) {
 		n, _ := s.Find(o.id)
@@ -152,7 +144,7 @@ func (l *live) picture(size screen) []string {
 	return append(lines, l.ending(size)...)
 }
 
-// ending is the last line of an execution that has ended.
+// ending is the last line.
 func (l *live) ending(size screen) []string {
 	s := &l.state
 	switch {
@@ -167,8 +159,7 @@ func (l *live) ending(size screen) []string {
 	return nil
 }
 
-// fitting are the nodes that a screen has room for: all, or else those that are at
-// work or failed first, then what was reached last.
+// fitting are the nodes that a screen has room for, by their ranks, then what was reached last.
 func (l *live) fitting(size screen) []outlined {
 	const around = 4 // title, rest, ending, and the line of the cursor
 	room := size.height - around

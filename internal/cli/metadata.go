@@ -59,17 +59,9 @@ type appliedDefinition struct {
 }
 
 func (c *metadataApplyCmd) Run(ctx context.Context, r *remote) error {
-	var sources []definitionSource
-	for _, name := range c.Files {
-		raw, err := r.read(name)
-		if err != nil {
-			return err
-		}
-		some, err := readDefinitions(name, raw)
-		if err != nil {
-			return err
-		}
-		sources = append(sources, some...)
+	sources, err := readAll(r.App, c.Files, readDefinitions)
+	if err != nil {
+		return err
 	}
 	slices.SortStableFunc(sources, func(x, y definitionSource) int {
 		return cmp.Compare(slices.Index(client.DefinitionKinds, x.kind), slices.Index(client.DefinitionKinds, y.kind))
@@ -104,11 +96,9 @@ func (r *remote) applyDefinition(ctx context.Context, s definitionSource) (appli
 
 // readDefinitions splits a file into its definitions.
 func readDefinitions(file string, raw []byte) (sources []definitionSource, err error) {
-	values := []jsontext.Value{raw}
-	if jsontext.Value(raw).Kind() == '[' {
-		if err := json.Unmarshal(raw, &values); err != nil {
-			return nil, usage("%s: this is no JSON array", file)
-		}
+	values, err := oneOrMany(file, raw)
+	if err != nil {
+		return nil, err
 	}
 	for i, value := range values {
 		members := map[string]jsontext.Value{}
@@ -238,9 +228,7 @@ func (c *metadataDeleteCmd) Run(ctx context.Context, r *remote) error {
 	if err := r.Metadata.Delete(ctx, kind, c.ID, c.Version); err != nil {
 		return err
 	}
-	return r.print(map[string]any{"define": c.Kind, "id": c.ID, "deleted": true}, func(p *printer) {
-		p.line("Deleted %s %s.", c.Kind, c.ID)
-	})
+	return r.did(map[string]any{"define": c.Kind, "id": c.ID, "deleted": true}, "Deleted %s %s.", c.Kind, c.ID)
 }
 
 type metadataDescribeCmd struct {

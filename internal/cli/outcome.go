@@ -13,7 +13,7 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// outcome is what happens to a node of a simulation when its turn has come.
+// outcome is what happens to a node of a simulation.
 type outcome struct {
 	Do      string         `json:"do"`
 	After   *flow.Duration `json:"after"` // nil: the default of the simulation
@@ -25,7 +25,6 @@ type outcome struct {
 	Reason  string         `json:"reason"`
 }
 
-// What can happen.
 const (
 	doSucceed = "succeed"
 	doFail    = "fail"
@@ -36,14 +35,12 @@ const (
 	doCancel  = "cancel"
 )
 
-// of says which of them a kind of node can have.
 var outcomesOf = map[flow.Kind][]string{
 	flow.TaskKind: {doSucceed, doFail, doTimeout, doLost, doWait, doCancel},
 	flow.WaitKind: {doResume, doTimeout, doCancel},
 }
 
-// parseOutcome reads NODE=WHAT, where WHAT is a verb, @DURATION if it takes longer
-// than others, and what the verb goes with:
+// parseOutcome reads NODE=WHAT, where WHAT is a verb, perhaps @DURATION, and what the verb goes with:
 //
 //	pay=fail:ERR_X:no money  pay=succeed@5m:{"receipt":"R-1"}  approve=resume:{"ok":true}  ship=lost
 func parseOutcome(text string) (node string, out outcome, err error) {
@@ -80,7 +77,6 @@ func parseOutcome(text string) (node string, out outcome, err error) {
 	return node, out, nil
 }
 
-// check says whether a node can have the outcome.
 func (o *outcome) check(plan *flow.Plan, node string) error {
 	i, ok := plan.Node(node)
 	if !ok {

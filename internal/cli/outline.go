@@ -17,8 +17,7 @@ type outlined struct {
 // name is the id behind one bar for each fork that the node stands in.
 func (o *outlined) name() string { return strings.Repeat("│ ", o.depth) + o.id }
 
-// outline puts the nodes of a graph into an order that reads like the graph: a
-// node after all that lead to it, and the nodes of a branch together.
+// outline orders the nodes of a graph: each after all that lead to it, those of a branch together.
 func outline(g *client.Graph) []outlined {
 	o := outliner{
 		nodes: map[string]*client.NodeSpec{}, ways: map[string][]client.Edge{}, seen: map[string]bool{},

@@ -36,13 +36,17 @@ func (a *App) print(value any, people func(*printer)) error {
 	})
 }
 
+// did prints what a command did: as JSON, or in a line.
+func (a *App) did(value any, format string, args ...any) error {
+	return a.print(value, func(p *printer) { p.line(format, args...) })
+}
+
 // printItems prints a list as JSON, or as a table.
 func printItems[T any](a *App, items []T, t table[T]) error {
 	return a.print(map[string]any{"items": items}, func(p *printer) { t.print(p, items) })
 }
 
-// writeJSON writes one indented JSON value. Names of maps are sorted, so that what a
-// script compares does not change by itself.
+// writeJSON writes one indented JSON value.
 func writeJSON(w io.Writer, value any) error {
 	return write(w, value, jsontext.WithIndent("  "))
 }
@@ -59,8 +63,7 @@ func write(w io.Writer, value any, form ...json.Options) error {
 	return err
 }
 
-// asServer writes the client's structs as the server does: what is zero is left out
-// where they say so, and instants have milliseconds.
+// asServer writes the client's structs as the server does, and the members of maps in the order of their names.
 var asServer = json.JoinOptions(
 	json.Deterministic(true), jsonv1.OmitEmptyWithLegacySemantics(true),
 	json.WithMarshalers(json.MarshalToFunc(writeInstant)),
@@ -83,11 +86,11 @@ func (a *App) printEach(value any, widths []int, row []any) error {
 	return err
 }
 
-// printer writes what people read. After an error it writes nothing more.
+// printer writes what people read, up to the first error.
 type printer struct {
 	screen
 	w   io.Writer
-	err error // the first
+	err error
 }
 
 func (p *printer) write(text string) {
@@ -99,8 +102,7 @@ func (p *printer) write(text string) {
 // line prints one line; what stands in for verbs is made safe.
 func (p *printer) line(format string, args ...any) { p.write(p.sprintf(format, args...) + "\n") }
 
-// grid prints rows below a header, which is a list with commas, in columns. On a terminal long rows are cut at its
-// edge; elsewhere nothing is.
+// grid prints rows in columns below a header, which is a list with commas. A terminal cuts them at its edge.
 func (p *printer) grid(head string, rows [][]any) { p.write(p.screen.grid(head, rows)) }
 
 // section is a grid below an empty line; nothing without rows.
@@ -128,7 +130,6 @@ type table[T any] struct {
 	row  func(*T) []any
 }
 
-// columns are a table; the names of the columns stand in one text, with commas.
 func columns[T any](head string, row func(*T) []any) table[T] { return table[T]{head, row} }
 
 func (t table[T]) rows(items []T) (rows [][]any) {
@@ -225,8 +226,7 @@ func plain(s screen) pretty.Style {
 	return style
 }
 
-// clean makes a text safe for a terminal and for one line of a table: what others
-// wrote must not move the cursor.
+// clean makes a text safe for one line of a terminal: what others wrote must not move the cursor.
 func clean(s string) string {
 	if strings.IndexFunc(s, unsafe) < 0 {
 		return s
@@ -245,15 +245,14 @@ func clean(s string) string {
 	return b.String()
 }
 
-// unsafe reports whether a character controls instead of showing: control
-// characters, and those that turn the direction of writing around.
+// unsafe reports whether a character controls the terminal or the direction of writing.
 func unsafe(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
 // members shows the members of a JSON object on one line, leaving some out:
 // attempt=1 workerId=w1 output={"x":1}
-func members(object jsontext.Value, leaveOut ...string) string {
+func members(object []byte, leaveOut ...string) string {
 	var parts []string
 	d := jsontext.NewDecoder(strings.NewReader(string(object)))
 	if tok, err := d.ReadToken(); err != nil || tok.Kind() != jsontext.KindBeginObject {

@@ -9,9 +9,8 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// player plays an execution without a server: flow decides, the player is the
-// workers, the people and the clock. Time is virtual: it moves to the next thing
-// that happens. The same graph and outcomes give the same events, always.
+// player plays an execution without a server: flow decides, the player is the workers, the people and the clock,
+// which moves to the next thing that happens. The same graph and outcomes always give the same events.
 type player struct {
 	plan        *flow.Plan
 	lease       time.Duration // that workers claim with; whole seconds
@@ -42,7 +41,7 @@ type decision struct {
 	refused *flow.Refusal
 }
 
-// beginning is the instant at which every simulation starts.
+// beginning is when every simulation starts.
 var beginning = flow.At(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 
 const (
@@ -190,8 +189,7 @@ func (p *player) take(spec *flow.NodeSpec) outcome {
 	return outcome{Do: outcomesOf[spec.Type][0]}
 }
 
-// meet puts an outcome of a node into the agenda; of a timeout nobody is told. A
-// worker that is alive renews its lease meanwhile.
+// meet puts an outcome of a node into the agenda. A worker that is alive renews its lease meanwhile.
 func (p *player) meet(n *flow.Node, o outcome) {
 	if o.Do != doTimeout && o.Do != doLost {
 		after := p.taskTime
@@ -205,7 +203,7 @@ func (p *player) meet(n *flow.Node, o outcome) {
 	}
 }
 
-// renew lets the worker of a node give a sign of life in a while.
+// renew books the next renewal of a lease.
 func (p *player) renew(n *flow.Node) {
 	at := p.now.Add(p.lease / beats)
 	if n.TimeoutAt == 0 || at < n.TimeoutAt {
@@ -216,7 +214,6 @@ func (p *player) renew(n *flow.Node) {
 	}
 }
 
-// book puts an appointment into the agenda.
 func (p *player) book(at appointment) {
 	at.order = len(p.told)
 	place, _ := slices.BinarySearchFunc(p.agenda, at, func(a, b appointment) int {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"renga.dev/renga/client"
 )
 
@@ -220,16 +218,14 @@ func printRecheck(p *printer, got *client.RecheckProgress) {
 		"request", got.RequestID, "status", status(got.Status), "window", inLine(got.Window), "reason", got.Reason,
 		"trace", got.TraceID, "created", got.CreatedAt, "updated", got.UpdatedAt, "strategies", counts,
 	)
-	var rows [][]any
-	for _, item := range got.Items {
+	columns("STRATEGY, STATUS, WHAT", func(item *client.RecheckItem) []any {
 		what := ""
 		if item.Result != nil {
-			what = members(jsontext.Value(item.Result))
+			what = members(item.Result)
 		}
 		if item.Error != nil {
 			what = item.Error.Error()
 		}
-		rows = append(rows, []any{item.Strategy, status(item.Status), what})
-	}
-	p.section("STRATEGY, STATUS, WHAT", rows)
+		return []any{item.Strategy, status(item.Status), what}
+	}).section(p, got.Items)
 }

@@ -198,9 +198,7 @@ func (c *recordDeleteCmd) Run(ctx context.Context, r *remote) error {
 	if err := r.Records.Delete(ctx, c.Object, c.ID, c.seen()); err != nil {
 		return err
 	}
-	return r.print(map[string]any{"object": c.Object, "id": c.ID, "deleted": true}, func(p *printer) {
-		p.line("deleted %s %s", c.Object, c.ID)
-	})
+	return r.did(map[string]any{"object": c.Object, "id": c.ID, "deleted": true}, "deleted %s %s", c.Object, c.ID)
 }
 
 type recordHistoryCmd struct {

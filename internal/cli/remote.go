@@ -19,8 +19,7 @@ import (
 	"renga.dev/renga/internal/platform/wire"
 )
 
-// retryFor is how long a request is repeated when the server does not answer:
-// long enough for one that is restarted, short for somebody who waits.
+// retryFor is how long a request is repeated: long enough for a server that is restarted, short for who waits.
 const retryFor = 2 * time.Second
 
 // remote is the program with a client and a copy of what the server last answered.
@@ -93,7 +92,7 @@ func (a *App) shownServer() string {
 	return strings.Join(all, ",")
 }
 
-// answer prints what the server answered: its JSON as it is, or as people read it.
+// answer prints what the server answered: its JSON, or as people read it.
 func (r *remote) answer(people func(*printer)) error {
 	raw := r.heard.last()
 	if r.Output == "json" && raw == nil {
@@ -112,10 +111,10 @@ func show[T any](r *remote, people func(*printer, T)) func(T, error) error {
 	}
 }
 
-// showAll prints a list that a call of the client gave, a row for each item, or gives its error back.
+// showAll is show for a list.
 func showAll[T any](r *remote, t table[T]) func([]T, error) error { return show(r, t.print) }
 
-// tabulate prints a page that a call of the client gave, a row for each item, or gives its error back.
+// tabulate is show for a page.
 func tabulate[T any](r *remote, at *paging, t table[T]) func(*client.Page[T], error) error {
 	return show(r, func(p *printer, page *client.Page[T]) {
 		t.print(p, page.Items)
@@ -123,8 +122,7 @@ func tabulate[T any](r *remote, at *paging, t table[T]) func(*client.Page[T], er
 	})
 }
 
-// recorder keeps the last JSON that came with a status under 300, so that scripts get
-// the server's own words, with members that this build does not know.
+// recorder keeps the last JSON of a status under 300, so that scripts also get members that this build does not know.
 type recorder struct {
 	next http.RoundTripper
 	mu   sync.Mutex
@@ -175,7 +173,6 @@ func (s *sending) Validate() error {
 	return nil
 }
 
-// context puts the correlation id into a context.
 func (s *sending) context(ctx context.Context) context.Context {
 	if s.CorrelationID == "" {
 		return ctx

@@ -141,9 +141,7 @@ func (c *territoryDeleteCmd) Run(ctx context.Context, r *remote) error {
 	if err := r.Territories.Delete(ctx, c.ID); err != nil {
 		return err
 	}
-	return r.print(map[string]any{"id": c.ID, "deleted": true}, func(p *printer) {
-		p.line("Deleted territory %s.", c.ID)
-	})
+	return r.did(map[string]any{"id": c.ID, "deleted": true}, "Deleted territory %s.", c.ID)
 }
 
 // assignments are what is assigned to a territory or taken out.

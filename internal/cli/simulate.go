@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -78,7 +79,7 @@ func (c *simulateCmd) Run(a *App) error {
 	return codeOf(p.state.Status.String())
 }
 
-// player puts the script and the flags together.
+// player combines the script and the flags.
 func (c *simulateCmd) player(a *App, plan *flow.Plan) (*player, flow.Data, error) {
 	var s script
 	if c.Script != "" {
@@ -178,7 +179,7 @@ func (p *player) report() *simulation {
 			v.Actor, v.FirstSeq, v.LastSeq = d.events[0].Actor, d.events[0].Seq, d.events[len(d.events)-1].Seq
 		}
 		if r := d.refused; r != nil {
-			v.Error = &problem{"COMMAND_REJECTED", r.Error(), jsontext.Value(fmt.Sprintf(`{"guard":%q}`, r.Guard))}
+			v.Error = &problem{"COMMAND_REJECTED", r.Error(), map[string]any{"guard": r.Guard}}
 		}
 		out.Commands = append(out.Commands, v)
 	}
@@ -188,7 +189,6 @@ func (p *player) report() *simulation {
 	return out
 }
 
-// last is the event that completed the execution.
 func (p *player) last() *flow.Event {
 	for i := range p.log {
 		if p.log[i].Type == flow.ExecutionCompletedType {
@@ -198,12 +198,8 @@ func (p *player) last() *flow.Event {
 	return nil
 }
 
-// took is how long the execution took.
 func (p *player) took() time.Duration {
-	if p.state.EndedAt != 0 {
-		return p.state.EndedAt.Sub(beginning)
-	}
-	return p.now.Sub(beginning)
+	return cmp.Or(p.state.EndedAt, p.now).Sub(beginning)
 }
 
 // stuck are the nodes that nothing will ever happen to.
@@ -220,7 +216,7 @@ func (p *player) stuck() []string {
 	return names
 }
 
-// rows are what was asked, when, and the events that followed. Of many renewals in a row they have the first.
+// rows are the commands and the events that followed. Of many renewals in a row they have the first.
 func (p *player) rows() (rows [][]any, err error) {
 	for i := 0; i < len(p.told); i++ {
 		more, err := p.told[i].rows()
@@ -237,7 +233,7 @@ func (p *player) rows() (rows [][]any, err error) {
 	return rows, nil
 }
 
-// renewals is how many commands in a row, from the first, renew leases.
+// renewals is how many commands renew leases before another one comes.
 func renewals(list []decision) int {
 	for i, d := range list {
 		if _, ok := d.command.(flow.Progress); !ok {
@@ -247,7 +243,6 @@ func renewals(list []decision) int {
 	return len(list)
 }
 
-// rows are those of a command: one for each event.
 func (d *decision) rows() (rows [][]any, err error) {
 	at, name := "+"+d.at.Sub(beginning).String(), d.command.Name()
 	if d.refused != nil {
@@ -270,7 +265,6 @@ func (d *decision) rows() (rows [][]any, err error) {
 	return rows, nil
 }
 
-// verdict is how a play ended, in a sentence.
 func (p *player) verdict(on screen) string {
 	s, status := &p.state, on.cell(status(p.state.Status.String()))
 	tail := fmt.Sprintf("after %v and %s", p.took(), count(len(p.log), "event", "events"))

@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
@@ -48,8 +51,7 @@ func cannotRead(name string, err error) error {
 	return usage("cannot read %s: %v", name, err)
 }
 
-// object is a JSON object from the command line: the text itself, @FILE for the
-// content of a file, - for standard input; nothing for "".
+// object is a JSON object from the command line: the text itself, @FILE, or - for standard input; nothing for "".
 func (a *App) object(flag, value string) (json.RawMessage, error) {
 	if value == "" {
 		return nil, nil
@@ -85,29 +87,69 @@ type graphFile struct {
 	graph flow.Graph
 }
 
-// graph reads a graph from a file. Its id is the given one, or else the name of
-// the file without its extension.
+// graph reads a graph from a file.
 func (a *App) graph(name, id string) (graphFile, error) {
 	f := graphFile{name: name, id: id}
 	var err error
 	if f.raw, err = a.read(name); err != nil {
 		return f, err
 	}
-	if f.id == "" {
-		if name == "-" {
-			return f, usage("a graph from standard input has no name: give it one with --id")
-		}
-		f.id = stem(name)
-	}
-	if !wire.Name(f.id) {
-		return f, usage("%q cannot be the id of a graph (1 to %d letters, digits, dots, dashes or underscores): give "+
-			"another one with --id", f.id, wire.MaxName)
+	if f.id, err = idOf("graph", name, id); err != nil {
+		return f, err
 	}
 	f.yaml = isYAML(name, f.raw)
 	if f.graph, err = flow.ParseGraph(f.raw, f.yaml); err != nil {
 		return f, inFile(name, err)
 	}
 	return f, nil
+}
+
+// idOf is the given id of what a file holds, or else the name of the file without its extension.
+func idOf(what, file, id string) (string, error) {
+	if id == "" {
+		if file == "-" {
+			return "", usage("a %s from standard input has no name: give it one with --id", what)
+		}
+		id = stem(file)
+	}
+	if !wire.Name(id) {
+		return id, usage("%q cannot be the id of a %s (1 to %d letters, digits, dots, dashes or underscores): give "+
+			"another one with --id", id, what, wire.MaxName)
+	}
+	return id, nil
+}
+
+// oneID refuses one id for several files.
+func oneID(what, id string, files []string) error {
+	if id != "" && len(files) > 1 {
+		return usage("--id names one %s, and there are %d files", what, len(files))
+	}
+	return nil
+}
+
+// readAll reads files and splits each into what it holds.
+func readAll[S any](a *App, files []string, split func(file string, raw []byte) ([]S, error)) (all []S, err error) {
+	for _, name := range files {
+		raw, err := a.read(name)
+		if err != nil {
+			return nil, err
+		}
+		some, err := split(name, raw)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// oneOrMany are the elements of a JSON array; anything else stands alone.
+func oneOrMany(file string, raw []byte) ([]jsontext.Value, error) {
+	values := []jsontext.Value{raw}
+	if values[0].Kind() == '[' && jsonv2.Unmarshal(raw, &values) != nil {
+		return nil, usage("%s: this is no JSON array", file)
+	}
+	return values, nil
 }
 
 // stem is the name of a file without its folder and extension.

@@ -46,17 +46,11 @@ type appliedStrategy struct {
 }
 
 func (c *strategyApplyCmd) Run(ctx context.Context, r *remote) error {
-	var sources []strategySource
-	for _, name := range c.Files {
-		raw, err := r.read(name)
-		if err != nil {
-			return err
-		}
-		some, err := readStrategies(name, raw, c.ID)
-		if err != nil {
-			return err
-		}
-		sources = append(sources, some...)
+	sources, err := readAll(r.App, c.Files, func(name string, raw []byte) ([]strategySource, error) {
+		return readStrategies(name, raw, c.ID)
+	})
+	if err != nil {
+		return err
 	}
 	if c.ID != "" && len(sources) > 1 {
 		return usage("--id names one strategy, and there are %d", len(sources))
@@ -79,12 +73,10 @@ func readStrategies(file string, raw []byte, id string) (sources []strategySourc
 	if len(raw) == 0 {
 		return nil, usage("%s is empty", file)
 	}
-	values := []jsontext.Value{raw}
 	many := jsontext.Value(raw).Kind() == '['
-	if many {
-		if err := json.Unmarshal(raw, &values); err != nil {
-			return nil, usage("%s: this is no JSON array", file)
-		}
+	values, err := oneOrMany(file, raw)
+	if err != nil {
+		return nil, err
 	}
 	for i, value := range values {
 		var said struct {
@@ -107,10 +99,10 @@ func readStrategies(file string, raw []byte, id string) (sources []strategySourc
 }
 
 type strategyListCmd struct {
-	Text   string   `name:"search" short:"q" placeholder:"TEXT" help:"${strategy_list_text}"`
-	Tag    []string `placeholder:"TAG" help:"Has one of these tags. ${repeat}"`
-	Health []string `placeholder:"HEALTH" enum:"healthy,degraded,unknown" help:"${strategy_list_health} ${repeat}"`
-	Sort   string   `placeholder:"FIELD" help:"${strategy_list_sort}"`
+	Text   string          `name:"search" short:"q" placeholder:"TEXT" help:"${strategy_list_text}"`
+	Tag    []string        `placeholder:"TAG" help:"Has one of these tags. ${repeat}"`
+	Health []client.Health `placeholder:"HEALTH" enum:"healthy,degraded,unknown" help:"${strategy_list_health}"`
+	Sort   string          `placeholder:"FIELD" help:"${strategy_list_sort}"`
 	paging
 }
 
@@ -124,10 +116,7 @@ Examples:
 }
 
 func (c *strategyListCmd) Run(ctx context.Context, r *remote) error {
-	filter := client.StrategyFilter{Text: c.Text, TagsAny: c.Tag, Sort: c.Sort}
-	for _, h := range c.Health {
-		filter.Health = append(filter.Health, client.Health(h))
-	}
+	filter := client.StrategyFilter{Text: c.Text, TagsAny: c.Tag, Health: c.Health, Sort: c.Sort}
 	return tabulate(r, &c.paging, columns(
 		"STRATEGY, NAME, TAGS, HEALTH, CHECKED", func(s *client.Strategy) []any {
 			var checked any = "never"

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 type templateCmd struct {
@@ -44,8 +43,8 @@ type appliedTemplate struct {
 }
 
 func (c *templateApplyCmd) Run(ctx context.Context, r *remote) error {
-	if c.ID != "" && len(c.Files) > 1 {
-		return usage("--id names one template, and there are %d files", len(c.Files))
+	if err := oneID("template", c.ID, c.Files); err != nil {
+		return err
 	}
 	type source struct {
 		name, id string
@@ -53,7 +52,7 @@ func (c *templateApplyCmd) Run(ctx context.Context, r *remote) error {
 	}
 	var sources []source
 	for _, name := range c.Files {
-		id, err := templateID(name, c.ID)
+		id, err := idOf("template", name, c.ID)
 		if err != nil {
 			return err
 		}
@@ -80,21 +79,6 @@ func inSource(name string, err error) error {
 		told.Message = name + ": " + told.Message
 	}
 	return err
-}
-
-// templateID is the given id, or the name of the file without its extension.
-func templateID(file, id string) (string, error) {
-	if id == "" {
-		if file == "-" {
-			return "", usage("a template from standard input has no name: give it one with --id")
-		}
-		id = stem(file)
-	}
-	if !wire.Name(id) {
-		return "", usage("%q cannot be the id of a template (1 to %d letters, digits, dots, dashes or underscores): "+
-			"give another one with --id", id, wire.MaxName)
-	}
-	return id, nil
 }
 
 func (r *remote) applyTemplate(ctx context.Context, id string, raw []byte) (appliedTemplate, error) {
@@ -183,7 +167,5 @@ func (c *templateDeleteCmd) Run(ctx context.Context, r *remote) error {
 	if err := r.Templates.Delete(ctx, c.ID); err != nil {
 		return err
 	}
-	return r.print(map[string]any{"id": c.ID, "deleted": true}, func(p *printer) {
-		p.line("Deleted template %s.", c.ID)
-	})
+	return r.did(map[string]any{"id": c.ID, "deleted": true}, "Deleted template %s.", c.ID)
 }

@@ -91,7 +91,7 @@ func texts(scopes, worker string) kong.Vars {
 		"strategy_apply_files": "Strategy in JSON, or an array of strategies; - is standard input.",
 		"strategy_apply_id": "Id of the strategy; default: its member id, else the name of the file without its " +
 			"extension.",
-		"strategy_list_health": "Is one of healthy, degraded, unknown.",
+		"strategy_list_health": "Is one of healthy, degraded, unknown. May be given several times.",
 		"strategy_list_sort": "id, name, health or last_checked_at, with .asc or .desc behind it " +
 			"(id.asc).",
 		"strategy_list_text":   "Part of the id or the name, in upper or lower case.",

@@ -30,7 +30,6 @@ Examples:
 
 const keyBits = 2048
 
-// newKeys is what was written, as scripts see it.
 type newKeys struct {
 	PrivateKey string `json:"privateKey"`
 	PublicKey  string `json:"publicKey"`
@@ -102,8 +101,7 @@ func jwks(key *rsa.PublicKey) []byte {
 		thumbprint(key), n, e)
 }
 
-// thumbprint names a public key by what it is (RFC 7638), so that whoever has the
-// private one needs no note of the name.
+// thumbprint names a public key by what it is (RFC 7638).
 func thumbprint(key *rsa.PublicKey) string {
 	n, e := numbers(key)
 	digest := sha256.Sum256(fmt.Appendf(nil, `{"e":%q,"kty":"RSA","n":%q}`, e, n))

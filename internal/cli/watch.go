@@ -55,8 +55,7 @@ func (c *executionWatchCmd) Run(ctx context.Context, r *remote) error {
 	return err
 }
 
-// follow hands over the events of an execution as they come, after a place in the
-// log, and gives the status that it ended with.
+// follow hands over the events of an execution after a place in the log, and gives the status that it ended with.
 func (r *remote) follow(ctx context.Context, id string, after uint64, take func(*client.Event) error) (string, error) {
 	status := ""
 	for ev, err := range r.patient().Executions.Stream(ctx, id, after) {

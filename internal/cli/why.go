@@ -57,14 +57,13 @@ type why struct {
 	LateResults []client.LateResult `json:"lateResults,omitzero"`
 }
 
-// How many commands are told of: those that were accepted last, and of the refused
-// the first few after the one that decided, and the last few.
+// How many commands are shown: the accepted ones up to the decisive one, and of the refused the first after it and the
+// last.
 const (
 	toldAccepted = 6
 	toldRefused  = 20
 )
 
-// explainExecution puts together how an execution came to be as it is.
 func explainExecution(e *client.Execution, accepted, refused []told, now time.Time) *why {
 	w := &why{ExecutionID: e.ExecutionID, Status: e.Status, LateResults: e.LateResults}
 	decisive := -1
@@ -77,7 +76,7 @@ func explainExecution(e *client.Execution, accepted, refused []told, now time.Ti
 		w.Decisive = &accepted[decisive]
 	}
 	from := max(0, decisive+1-toldAccepted)
-	if from == 1 { // saying that one is left out takes as much place as telling of it
+	if from == 1 { // to say that one is left out takes as much place
 		from = 0
 	}
 	w.Commands = inOrder(accepted[from:], around(refused, w.Decisive))
@@ -85,8 +84,7 @@ func explainExecution(e *client.Execution, accepted, refused []told, now time.Ti
 	return w
 }
 
-// around are the refused commands to tell of: all, or the first that came after the
-// one that decided and the last of all.
+// around are the refused commands to show: all, or the first after the decisive one and the last of all.
 func around(refused []told, decisive *told) []told {
 	if len(refused) <= toldRefused+1 {
 		return refused
@@ -104,7 +102,6 @@ func (w *why) add(format string, args ...any) {
 	w.Explanation = append(w.Explanation, fmt.Sprintf(format, args...))
 }
 
-// explain says how it ended or where it is.
 func (w *why) explain(e *client.Execution, now time.Time) {
 	switch e.Status {
 	case client.Canceled:
@@ -121,7 +118,7 @@ func (w *why) explain(e *client.Execution, now time.Time) {
 	}
 }
 
-// through names the command that led to the end and who sent it.
+// through names the decisive command and its sender.
 func (w *why) through() string {
 	if w.Decisive == nil {
 		return ""
@@ -129,7 +126,6 @@ func (w *why) through() string {
 	return fmt.Sprintf(", through command %d, %s, from %s", w.Decisive.Number, w.Decisive.what(), w.Decisive.sender())
 }
 
-// what names a command and its node.
 func (t *told) what() string { return t.Command + with(" of node ", t.NodeID) }
 
 // bulk is the bulk that sent a command, "" for none: its key names it.
@@ -206,7 +202,6 @@ func reachedFailed(e *client.Execution) string {
 	return ""
 }
 
-// explainActive says what each node that is at work waits for.
 func (w *why) explainActive(e *client.Execution, now time.Time) {
 	if e.StartedAt.IsZero() {
 		w.add("It was created at %s and not started. Start it with: renga execution start %s", instant(e.CreatedAt),
@@ -221,7 +216,7 @@ func (w *why) explainActive(e *client.Execution, now time.Time) {
 	}
 }
 
-// waitsFor is what has to happen before a node goes on.
+// waitsFor is what a node needs to go on.
 func waitsFor(e *client.Execution, n *client.Node) string {
 	switch {
 	case !n.RetryAt.IsZero():
@@ -256,8 +251,7 @@ func nodeEnded(s client.NodeStatus) bool {
 	return s == client.NodeSucceeded || s == client.NodeFailed || s == client.NodeCanceled
 }
 
-// explainRefusals says of each rule how often it refused something, and whether the
-// results were kept.
+// explainRefusals says what each rule refused, and whether results were kept.
 func (w *why) explainRefusals(e *client.Execution, list []told, total int) {
 	refused := map[string][]string{} // commands by the guard
 	var order []string
