@@ -216,27 +216,25 @@ func sharingChanges(kind model.Kind, before, after any) []news {
 func automationChanges(before, after any) []news {
 	p := wire.AutomationConfigChanged{}
 	kind := "Rule"
-	var what string
-	either := after
-	if after == nil {
-		either = before
+	what, it := "Updated", after
+	switch {
+	case before == nil:
+		what = "Created"
+	case after == nil:
+		what, it = "Deleted", before
 	}
-	switch v := either.(type) {
+	is := func(automation, object, id, name string, active bool) {
+		p.AutomationType, p.ChangeType, p.ObjectName = automation, automation+what, wire.OrNull(object)
+		p.AutomationID, p.AutomationName, p.IsActive = id, name, active && after != nil
+	}
+	switch v := it.(type) {
 	case *model.ValidationRule:
-		p.AutomationType, what = "ValidationRule", verb(of[model.ValidationRule](before),
-			of[model.ValidationRule](after))
-		p.ObjectName, p.AutomationID, p.AutomationName, p.IsActive = wire.OrNull(v.Object), v.ID, v.Name, v.IsActive
+		is("ValidationRule", v.Object, v.ID, v.Name, v.IsActive)
 	case *model.WorkflowRule:
-		p.AutomationType, what = "WorkflowRule", verb(of[model.WorkflowRule](before), of[model.WorkflowRule](after))
-		p.ObjectName, p.AutomationID, p.AutomationName, p.IsActive = wire.OrNull(v.Object), v.ID, v.Name, v.IsActive
+		is("WorkflowRule", v.Object, v.ID, v.Name, v.IsActive)
 	case *model.ScheduledJob:
 		kind = "Job"
-		p.AutomationType, what = "ScheduledJob", verb(of[model.ScheduledJob](before), of[model.ScheduledJob](after))
-		p.ObjectName, p.AutomationID, p.AutomationName, p.IsActive = wire.OrNull(v.Object), v.ID, v.Name, v.IsActive
-	}
-	p.ChangeType = p.AutomationType + what
-	if after == nil {
-		p.IsActive = false
+		is("ScheduledJob", v.Object, v.ID, v.Name, v.IsActive)
 	}
 	return []news{{kind, p.AutomationID, func(at wire.Stamp) wire.Payload {
 		p.EffectiveAt = at

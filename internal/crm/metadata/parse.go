@@ -152,9 +152,10 @@ func (p *parser) named(id *string, name string) error {
 	return line("name", name, MaxName)
 }
 
-// objectOf is the object that a definition is for. It stays what it was.
-func (p *parser) objectOf(name, was string) (*model.Object, error) {
-	if was != "" && name != was {
+// objectOf is the object that a definition is for. It stays what it was; old is nil of a definition
+// that is new, or may change its object.
+func (p *parser) objectOf(name string, old any) (*model.Object, error) {
+	if was := objectOf(old); was != "" && name != was {
 		return nil, unfit("object", "object is %s and cannot be changed; delete the definition and define another", was)
 	}
 	if name == "" {
@@ -214,10 +215,8 @@ func line(field, s string, limit int) error {
 
 // words checks a text that may be left out and may have several lines.
 func words(field, s string, limit int) error {
-	if utf8.RuneCountInString(s) > limit || strings.ContainsFunc(s, func(r rune) bool {
-		return control(r) &&
-			r != '\n' && r != '\t'
-	}) {
+	if utf8.RuneCountInString(s) > limit ||
+		strings.ContainsFunc(s, func(r rune) bool { return control(r) && r != '\n' && r != '\t' }) {
 		return unfit(field, "%s must be at most %d characters", field, limit)
 	}
 	return nil

@@ -19,11 +19,7 @@ func (p *parser) validationRule() (any, error) {
 	if err := first(p.decode(&r), p.named(&r.ID, r.Name)); err != nil {
 		return nil, err
 	}
-	was := ""
-	if old := of[model.ValidationRule](p.now(model.KindValidationRule)); old != nil {
-		was = old.Object
-	}
-	o, err := p.objectOf(r.Object, was)
+	o, err := p.objectOf(r.Object, p.now(model.KindValidationRule))
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +39,7 @@ func (p *parser) workflowRule() (any, error) {
 	if err := first(p.decode(&r), p.named(&r.ID, r.Name)); err != nil {
 		return nil, err
 	}
-	was := ""
-	if old := of[model.WorkflowRule](p.now(model.KindWorkflowRule)); old != nil {
-		was = old.Object
-	}
-	o, err := p.objectOf(r.Object, was)
+	o, err := p.objectOf(r.Object, p.now(model.KindWorkflowRule))
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +89,7 @@ func (p *parser) scheduledJob() (any, error) {
 	var o *model.Object
 	if j.Object != "" {
 		var err error
-		if o, err = p.objectOf(j.Object, ""); err != nil {
+		if o, err = p.objectOf(j.Object, nil); err != nil {
 			return nil, err
 		}
 		may = []string{model.Notify, model.CreateTask, model.UpdateField, model.StartGraph}
@@ -193,11 +185,7 @@ func (p *parser) approvalProcess() (any, error) {
 	if err := first(p.decode(&a), p.named(&a.ID, a.Name)); err != nil {
 		return nil, err
 	}
-	was := ""
-	if old := of[model.ApprovalProcess](p.now(model.KindApprovalProcess)); old != nil {
-		was = old.Object
-	}
-	o, err := p.objectOf(a.Object, was)
+	o, err := p.objectOf(a.Object, p.now(model.KindApprovalProcess))
 	if err != nil {
 		return nil, err
 	}

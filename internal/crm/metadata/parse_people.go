@@ -78,21 +78,35 @@ func (p *parser) manager(u *model.User) error {
 	if p.m.IsSystem(u.ManagerID) {
 		return unfit("managerId", "managerId: the system user is nobody's manager")
 	}
-	path, ids := []string{u.Name}, []string{u.ID}
-	for at := u.ManagerID; at != ""; {
-		ids = append(ids, at)
-		if at == u.ID {
-			return fault.New(fault.Invalid, CodeManagerCycle, "managerId would make the user its own manager: %s",
-				strings.Join(append(path, u.Name), " → ")).
-				With(map[string]any{"field": "managerId", "path": ids})
+	path, ids := circle(u.ID, u.Name, u.ManagerID, func(id string) (name, above string, ok bool) {
+		if m := p.m.User(id); m != nil {
+			return m.Name, m.ManagerID, true
 		}
-		above := p.m.User(at)
-		if above == nil {
-			return nil
-		}
-		path, at = append(path, above.Name), above.ManagerID
+		return "", "", false
+	})
+	if path == "" {
+		return nil
 	}
-	return nil
+	return fault.New(fault.Invalid, CodeManagerCycle, "managerId would make the user its own manager: %s", path).
+		With(map[string]any{"field": "managerId", "path": ids})
+}
+
+// circle is the path from somebody up to itself, as names and as ids; "" when there is none. of is
+// somebody who is there already, and who is above.
+func circle(id, name, above string, of func(id string) (name, above string, ok bool)) (path string, ids []string) {
+	names, ids := []string{name}, []string{id}
+	for at := above; at != ""; {
+		ids = append(ids, at)
+		if at == id {
+			return strings.Join(append(names, name), " → "), ids
+		}
+		next, up, ok := of(at)
+		if !ok {
+			break
+		}
+		names, at = append(names, next), up
+	}
+	return "", nil
 }
 
 func (p *parser) role() (any, error) {
@@ -107,28 +121,17 @@ func (p *parser) role() (any, error) {
 		return nil, unfit("parentRoleId", "parentRoleId: there is no role %s; create it with PUT /metadata/roles/{id}",
 			quoted(r.ParentRoleID))
 	}
-	return &r, p.circle(&r)
-}
-
-// circle refuses a role that would be above itself, and says how.
-func (p *parser) circle(r *model.Role) error {
-	path := []string{r.Name}
-	ids := []string{r.ID}
-	for at := r.ParentRoleID; at != ""; {
-		ids = append(ids, at)
-		if at == r.ID {
-			path = append(path, r.Name)
-			return fault.New(fault.Invalid, CodeCycle, "parentRoleId would put the role above itself: %s",
-				strings.Join(path, " → ")).
-				With(map[string]any{"field": "parentRoleId", "path": ids})
+	path, ids := circle(r.ID, r.Name, r.ParentRoleID, func(id string) (name, above string, ok bool) {
+		if r := p.m.Role(id); r != nil {
+			return r.Name, r.ParentRoleID, true
 		}
-		above := p.m.Role(at)
-		if above == nil {
-			return nil
-		}
-		path, at = append(path, above.Name), above.ParentRoleID
+		return "", "", false
+	})
+	if path == "" {
+		return &r, nil
 	}
-	return nil
+	return nil, fault.New(fault.Invalid, CodeCycle, "parentRoleId would put the role above itself: %s", path).
+		With(map[string]any{"field": "parentRoleId", "path": ids})
 }
 
 func (p *parser) group() (any, error) {

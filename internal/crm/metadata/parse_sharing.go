@@ -56,10 +56,7 @@ func (p *parser) sharingRule() (any, error) {
 		return nil, err
 	}
 	was := of[model.SharingRule](p.now(model.KindSharingRule))
-	if was == nil {
-		was = &model.SharingRule{Object: "", Kind: r.Kind}
-	}
-	o, err := p.objectOf(r.Object, was.Object)
+	o, err := p.objectOf(r.Object, p.now(model.KindSharingRule))
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +64,7 @@ func (p *parser) sharingRule() (any, error) {
 		return nil, err
 	}
 	switch {
-	case r.Kind != was.Kind:
+	case was != nil && r.Kind != was.Kind:
 		return nil, unfit("kind", "kind is %s and cannot be changed; delete the rule and define another", was.Kind)
 	case r.Kind == model.OwnerRule && r.Source == nil:
 		return nil, unfit("source", "source is missing: it says whose records an owner rule shares")

@@ -74,22 +74,21 @@ func writersOf(m *model.Model, object, field string, texts []string) (uses []use
 		return err == nil && slices.Contains(texts, string(text))
 	}
 	acts := func(a model.Action) bool { return a.Field == field && is(a.Value) }
+	note := func(by model.Kind, id, name, of string, writes bool) {
+		if of == object && writes {
+			uses = append(uses, use{string(by), id, name})
+		}
+	}
 	for _, by := range []model.Kind{model.KindWorkflowRule, model.KindScheduledJob, model.KindApprovalProcess} {
 		for _, v := range m.All(by) {
 			switch v := v.(type) {
 			case *model.WorkflowRule:
-				if v.Object == object && slices.ContainsFunc(v.Actions, acts) {
-					uses = append(uses, use{string(by), v.ID, v.Name})
-				}
+				note(by, v.ID, v.Name, v.Object, slices.ContainsFunc(v.Actions, acts))
 			case *model.ScheduledJob:
-				if v.Object == object && slices.ContainsFunc(v.Actions, acts) {
-					uses = append(uses, use{string(by), v.ID, v.Name})
-				}
+				note(by, v.ID, v.Name, v.Object, slices.ContainsFunc(v.Actions, acts))
 			case *model.ApprovalProcess:
 				ends := []jsontext.Value{v.OnApproved[field], v.OnRejected[field], v.OnRecalled[field]}
-				if v.Object == object && slices.ContainsFunc(ends, is) {
-					uses = append(uses, use{string(by), v.ID, v.Name})
-				}
+				note(by, v.ID, v.Name, v.Object, slices.ContainsFunc(ends, is))
 			}
 		}
 	}
