@@ -50,14 +50,18 @@ type recordBody struct {
 	RecordVersion *wire.Stamp               `json:"recordVersion"`
 }
 
+// read gives the body of a call and the identity of its request, nil of one that has no key.
+func read[B any](c *gate.Call) (b B, once *wire.Once, err error) {
+	if once, err = rest.OptionalKey(c); err == nil {
+		err = c.Decode(&b)
+	}
+	return b, once, err
+}
+
 // create answers POST /records/{object}.
 func (a *api) create(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	once, err := rest.OptionalKey(c)
+	b, once, err := read[recordBody](c)
 	if err != nil {
-		return gate.Reply{}, err
-	}
-	var b recordBody
-	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
 	if b.RecordVersion != nil {
@@ -71,12 +75,8 @@ func (a *api) create(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 
 // update answers PATCH /records/{object}/{id}.
 func (a *api) update(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	once, err := rest.OptionalKey(c)
+	b, once, err := read[recordBody](c)
 	if err != nil {
-		return gate.Reply{}, err
-	}
-	var b recordBody
-	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
 	version, err := seenVersion(c, b.RecordVersion)
@@ -110,18 +110,11 @@ func seenVersion(c *gate.Call, body *wire.Stamp) (wire.Stamp, error) {
 	case err != nil:
 		return 0, err
 	case header == "" && body == nil:
-		return 0, fault.New(
-			fault.Invalid,
-			"VERSION_REQUIRED",
-			`the version that you have seen is required,`+
-				` as the header If-Match: "<recordVersion>" or as recordVersion in the body`,
-		).
+		return 0, fault.New(fault.Invalid, "VERSION_REQUIRED", `the version that you have seen is required, `+
+			`as the header If-Match: "<recordVersion>" or as recordVersion in the body`).
 			With(map[string]string{"field": "recordVersion"})
 	case header != "" && body != nil:
-		return 0, rest.Invalid(
-			"recordVersion",
-			"recordVersion is there twice, in the header If-Match and in the body",
-		)
+		return 0, rest.Invalid("recordVersion", "recordVersion is there twice, in the header If-Match and in the body")
 	case header == "":
 		return *body, nil
 	case header == "*":

@@ -31,12 +31,8 @@ type recordOp struct {
 
 // bulk answers POST /records/{object}/bulk.
 func (a *api) bulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	once, err := rest.OptionalKey(c)
+	b, once, err := read[recordsBody](c)
 	if err != nil {
-		return gate.Reply{}, err
-	}
-	var b recordsBody
-	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
 	if n := len(b.Operations); n < 1 || n > MaxBulk {

@@ -112,12 +112,8 @@ type conversionBody struct {
 
 // convertLead answers POST /records/{object}/{id}/convert.
 func (a *api) convertLead(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	once, err := rest.OptionalKey(c)
+	b, once, err := read[conversionBody](c)
 	if err != nil {
-		return gate.Reply{}, err
-	}
-	var b conversionBody
-	if err := c.Decode(&b); err != nil {
 		return gate.Reply{}, err
 	}
 	v := Conversion{
