@@ -123,7 +123,7 @@ lint: ## run staticcheck
 	$(tool) staticcheck ./...
 
 .PHONY: layout
-layout: ## hold the import table, the vocabulary, the dependencies and the ratchets against the code
+layout: ## hold the import table, the vocabulary, the dependencies and the sizes against the code
 	$(GO) test ./internal/tidy
 
 # govulncheck needs its database on the network. Only when that cannot be fetched
