@@ -50,9 +50,9 @@ var raceGraphs = map[string]string{
 		{"nodeId":"end","type":"Success"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`,
 	"retry": `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","retry":{"maxAttempts":3,
-		"initialInterval":"5ms"}},
+		"initialInterval":"25ms"}},
 		{"nodeId":"end","type":"Success"}],"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`,
-	"timeout": `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","timeout":"5ms"},
+	"timeout": `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task","timeout":"25ms"},
 		{"nodeId":"end","type":"Success"}],
 		"edges":[{"from":"start","to":"a"},{"from":"a","to":"end"}]}`,
 	"fork": `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"fork","type":"Fork"},{"nodeId":"a","type":"Task"},
@@ -62,7 +62,7 @@ var raceGraphs = map[string]string{
 		{"from":"fork","to":"b"},{"from":"a","to":"join"},{"from":"b","to":"join"},{"from":"join","to":"end"}]}`,
 }
 
-const dueIn = 5 * time.Millisecond // as in the graphs
+const dueIn = 25 * time.Millisecond // as in the graphs
 
 // pairings are what a cancel races with.
 func pairings() []pairing {
