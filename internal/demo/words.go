@@ -79,8 +79,8 @@ var regions = []region{
 
 // What companies are called: a stem and a trade.
 var (
-	japaneseStems = spell("青葉:aoba, 朝日:asahi, 旭:asahigaoka, 泉:izumi, 岩手:iwate, 梅田:umeda, 扇:ogi, 桜:sakura, 嵯峨:saga, " +
-		"信濃:shinano, 白樺:shirakaba, " +
+	japaneseStems = spell("青葉:aoba, 朝日:asahi, 旭:asahigaoka, 泉:izumi, 岩手:iwate, 梅田:umeda, 扇:ogi, 桜:sakura, " +
+		"嵯峨:saga, 信濃:shinano, 白樺:shirakaba, " +
 		"新星:shinsei, 鈴蘭:suzuran, 瀬戸内:setouchi, 大和:yamato, 高千穂:takachiho, 千歳:chitose, 鶴見:tsurumi, 東雲:shinonome, " +
 		"利根:tone, 南海:nankai, " +
 		"日進:nisshin, 八雲:yakumo, 富士見:fujimi, 北斗:hokuto, 松風:matsukaze, みなと:minato, 武蔵:musashi, 吉野:yoshino, 若葉:wakaba")
@@ -149,8 +149,8 @@ var (
 		"Call back", "Send a proposal", "Meet on site", "見積書を送る", "次回の打ち合わせ",
 		"Ask for references",
 	}
-	campaignEvents = spell("展示会:Trade Show, ウェビナー:Webinar, メール配信:Email, Partner Day:Partners, Conference:Conference, " +
-		"広告:Advertisement")
+	campaignEvents = spell("展示会:Trade Show, ウェビナー:Webinar, メール配信:Email, Partner Day:Partners, " +
+		"Conference:Conference, 広告:Advertisement")
 )
 
 // The stages in which opportunities begin, those that they go through in their order, and

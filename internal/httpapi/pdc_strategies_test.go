@@ -31,7 +31,8 @@ func TestPDC1AStrategyIsRegisteredChangedAndListed(t *testing.T) {
 	const first = `{"health":"unknown","id":"strat.meanrev.m1","last_checked_at":null,"metrics":{},"name":"平均回帰",` +
 		`"tags":["daily"]}`
 	s.do("PUT", strategiesPath+"strat.meanrev.m1", `{"name":"平均回帰","tags":["daily"]}`).is(201).has("name", "平均回帰")
-	s.do("PUT", strategiesPath+"strat.meanrev.m1", `{"id":"strat.meanrev.m1","name":"平均回帰","tags":["daily"]}`).is(200)
+	s.do("PUT", strategiesPath+"strat.meanrev.m1",
+		`{"id":"strat.meanrev.m1","name":"平均回帰","tags":["daily"]}`).is(200)
 	s.do("PUT", strategiesPath+"strat.b",
 		`{"name":"B","health":"degraded","metrics":{"sharpe":-0.5,"by_month":[1,2]}}`).is(201)
 	s.get(listPath+"?q="+url.QueryEscape("回帰")).is(200).has("items.0", first).has("page", "1").has("page_size",
