@@ -17,6 +17,7 @@ var whenCache, gateCache cache
 // cache keeps compiled programs by their source: thousands of graphs share a few
 // expressions. It has two generations; when the young one is full the old one goes.
 type cache struct {
+	values     bool // of its programs are of any type, not true or false alone
 	mu         sync.Mutex
 	young, old map[string]*Program
 }
@@ -31,7 +32,7 @@ func (c *cache) get(src string, env func() (*cel.Env, error)) (*Program, error) 
 	if err != nil {
 		return nil, fault.Wrap("expr.env", err)
 	}
-	p, err := compile(src, e)
+	p, err := compile(src, e, c.values)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
 
 	"renga.dev/renga/internal/platform/fault"
@@ -68,6 +69,18 @@ func (p *Program) Eval(vars map[string]any) (bool, error) {
 
 // eval also tells how many steps it took.
 func (p *Program) eval(vars map[string]any) (ok bool, steps uint64, err error) {
+	out, steps, err := p.value(vars)
+	if err != nil {
+		return false, steps, err
+	}
+	if b, ok := out.(types.Bool); ok {
+		return bool(b), steps, nil
+	}
+	return false, steps, fmt.Errorf("the expression gives %s, not true or false", out.Type().TypeName())
+}
+
+// value is what the expression gives, and how many steps it took.
+func (p *Program) value(vars map[string]any) (out ref.Val, steps uint64, err error) {
 	out, details, err := p.run.Eval(p.fill(vars))
 	if cost := details.ActualCost(); cost != nil {
 		steps = *cost
@@ -75,14 +88,11 @@ func (p *Program) eval(vars map[string]any) (ok bool, steps uint64, err error) {
 	var stopped interpreter.EvalCancelledError
 	switch {
 	case errors.As(err, &stopped):
-		return false, steps, ErrSteps
+		return nil, steps, ErrSteps
 	case err != nil:
-		return false, steps, errors.New(brief(err.Error()))
+		return nil, steps, errors.New(brief(err.Error()))
 	}
-	if b, ok := out.(types.Bool); ok {
-		return bool(b), steps, nil
-	}
-	return false, steps, fmt.Errorf("the expression gives %s, not true or false", out.Type().TypeName())
+	return out, steps, nil
 }
 
 // fill gives variables without a value the value null.
@@ -103,7 +113,7 @@ func (p *Program) fill(vars map[string]any) map[string]any {
 	return filled
 }
 
-func compile(src string, env *cel.Env) (*Program, error) {
+func compile(src string, env *cel.Env, values bool) (*Program, error) {
 	if err := checkSource(src); err != nil {
 		return nil, err
 	}
@@ -119,7 +129,7 @@ func compile(src string, env *cel.Env) (*Program, error) {
 	if issues.Err() != nil {
 		return nil, explain(issues)
 	}
-	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
+	if t := checked.OutputType(); !values && !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return nil, invalid("the expression gives %s, not true or false", t)
 	}
 	run, err := env.Program(checked, programOptions()...)
