@@ -1,6 +1,9 @@
 package httpapi
 
 import (
+	"path"
+	"strings"
+
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -33,41 +36,42 @@ const (
 // command is one command on the wire: where it is sent, who may send it, which
 // members its body may have, and what they make.
 type command struct {
-	name   string
-	action string // last segment of its endpoint
-	onNode bool
-	scope  string
-	may    memberSet
-	build  func(b *body, node string) flow.Command
+	operation string // of the contract, from which action, onNode and scope come
+	name      string
+	action    string // last segment of its endpoint; "": it creates its execution
+	onNode    bool
+	scope     string
+	may       memberSet
+	build     func(b *body, node string) flow.Command
 }
 
 // commands are all commands that a caller may send.
 var commands = contracted([]command{
 	{
-		name: flow.Create{}.Name(), may: set(mGraphID, mInput, mStart, mClaim),
+		operation: "createExecution", name: flow.Create{}.Name(), may: set(mGraphID, mInput, mStart, mClaim),
 		build: func(b *body, _ string) flow.Command { return flow.Create{Input: b.object(mInput)} },
 	},
 	{
-		name: flow.Start{}.Name(), action: "start",
+		operation: "startExecution", name: flow.Start{}.Name(),
 		build: func(*body, string) flow.Command { return flow.Start{} },
 	},
 	{
-		name: flow.Cancel{}.Name(), action: "cancel", may: set(mReason),
+		operation: "cancelExecution", name: flow.Cancel{}.Name(), may: set(mReason),
 		build: func(b *body, _ string) flow.Command { return flow.Cancel{Reason: b.text(mReason, 0, maxReason)} },
 	},
 	{
-		name: flow.Archive{}.Name(), action: "archive", may: set(mReason),
+		operation: "archiveExecution", name: flow.Archive{}.Name(), may: set(mReason),
 		build: func(b *body, _ string) flow.Command { return flow.Archive{Reason: b.text(mReason, 0, maxReason)} },
 	},
 	{
-		name: flow.StartNode{}.Name(), action: "start", onNode: true, may: set(mAttempt, mWorkerID),
+		operation: "startNode", name: flow.StartNode{}.Name(), may: set(mAttempt, mWorkerID),
 		build: func(b *body, node string) flow.Command {
 			b.require(mAttempt)
 			return flow.StartNode{Node: node, Attempt: b.attempt(), Worker: b.worker()}
 		},
 	},
 	{
-		name: flow.Progress{}.Name(), action: "progress", onNode: true,
+		operation: "reportNodeProgress", name: flow.Progress{}.Name(),
 		may: set(mProgress, mMessage, mMetrics, mAttempt, mWorkerID),
 		build: func(b *body, node string) flow.Command {
 			return flow.Progress{
@@ -78,7 +82,7 @@ var commands = contracted([]command{
 		},
 	},
 	{
-		name: flow.Wait{}.Name(), action: "wait", onNode: true,
+		operation: "putNodeWaiting", name: flow.Wait{}.Name(),
 		may: set(mWaitKey, mPrompt, mAttempt, mWorkerID),
 		build: func(b *body, node string) flow.Command {
 			return flow.Wait{
@@ -88,13 +92,13 @@ var commands = contracted([]command{
 		},
 	},
 	{
-		name: flow.Resume{}.Name(), action: "resume", onNode: true, may: set(mResumeKey, mOutput),
+		operation: "resumeNode", name: flow.Resume{}.Name(), may: set(mResumeKey, mOutput),
 		build: func(b *body, node string) flow.Command {
 			return flow.Resume{Node: node, ResumeKey: b.text(mResumeKey, 1, flow.MaxWaitKey), Output: b.object(mOutput)}
 		},
 	},
 	{
-		name: flow.Succeed{}.Name(), action: "success", onNode: true,
+		operation: "succeedNode", name: flow.Succeed{}.Name(),
 		may: set(mOutput, mAttempt, mWorkerID, mNext),
 		build: func(b *body, node string) flow.Command {
 			return flow.Succeed{
@@ -103,7 +107,7 @@ var commands = contracted([]command{
 		},
 	},
 	{
-		name: flow.Fail{}.Name(), action: "fail", onNode: true,
+		operation: "failNode", name: flow.Fail{}.Name(),
 		may: set(mError, mAttempt, mWorkerID, mNext),
 		build: func(b *body, node string) flow.Command {
 			return flow.Fail{
@@ -112,17 +116,22 @@ var commands = contracted([]command{
 		},
 	},
 	{
-		name: flow.CancelNode{}.Name(), action: "cancel", onNode: true, may: set(mReason),
+		operation: "cancelNode", name: flow.CancelNode{}.Name(), may: set(mReason),
 		build: func(b *body, node string) flow.Command {
 			return flow.CancelNode{Node: node, Reason: b.text(mReason, 0, maxReason)}
 		},
 	},
 })
 
-// contracted gives commands the scopes that the contract names.
+// contracted fills in what the contract says of the operations of commands.
 func contracted(all []command) []command {
 	for i := range all {
-		all[i].scope = gate.FromContract([]gate.Route{{Pattern: all[i].pattern()}})[0].Scope
+		c := &all[i]
+		route := gate.FromContract([]gate.Route{{Operation: c.operation}})[0]
+		c.scope, c.onNode = route.Scope, strings.Contains(route.Pattern, "{nodeId}")
+		if _, below, ok := strings.Cut(route.Pattern, "{executionId}"); ok {
+			c.action = path.Base(below)
+		}
 	}
 	return all
 }
@@ -139,9 +148,6 @@ func find(quoted []byte) *command {
 
 // creates reports whether the command makes its execution.
 func (cmd *command) creates() bool { return cmd.action == "" }
-
-// pattern is the pattern of the command's own endpoint.
-func (cmd *command) pattern() string { return cmd.endpoint("{executionId}", "{nodeId}") }
 
 // endpoint is what a key of the command is scoped to: method and path of its own
 // endpoint, in one spelling.

@@ -116,7 +116,7 @@ func (a *API) Routes() []gate.Route {
 		a.eventRoutes(), (&auditAPI{audit: a.cfg.Audit}).routes())
 	for i := range commands {
 		c := &commands[i]
-		routes = append(routes, gate.Route{Pattern: c.pattern(), MaxBody: MaxBody, Do: a.single(c)})
+		routes = append(routes, gate.Route{Operation: c.operation, MaxBody: MaxBody, Do: a.single(c)})
 	}
 	return rest.Routes(routes)
 }

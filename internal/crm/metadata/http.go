@@ -24,47 +24,45 @@ func (s *Metadata) Routes() []gate.Route {
 		{Operation: "describeObject", Heavy: true, Do: rest.NoQuery(a.describe)},
 	}
 	for _, d := range collections {
-		one := d.path + d.id
-		if d.path != "" {
-			routes = append(routes, gate.Route{Pattern: "GET " + d.path, Heavy: true, Do: a.list(d)})
+		if d.all != "" {
+			routes = append(routes, gate.Route{Operation: "list" + d.all, Heavy: true, Do: a.list(d)})
 		}
 		routes = append(
 			routes,
-			gate.Route{Pattern: "GET " + one, Do: rest.NoQuery(a.get(d))},
-			gate.Route{Pattern: "PUT " + one, Heavy: true, MaxBody: MaxBody, Do: a.put(d)},
+			gate.Route{Operation: "get" + d.one, Do: rest.NoQuery(a.get(d))},
+			gate.Route{Operation: "put" + d.one, Heavy: true, MaxBody: MaxBody, Do: a.put(d)},
 		)
 		if !d.standard {
-			routes = append(routes, gate.Route{Pattern: "DELETE " + one, Heavy: true, Do: a.remove(d)})
+			routes = append(routes, gate.Route{Operation: "delete" + d.one, Heavy: true, Do: a.remove(d)})
 		}
 	}
 	return rest.Routes(routes)
 }
 
-// collection is where the definitions of a kind are: in a list under a path, by an id.
+// collection is the definitions of a kind.
 type collection struct {
 	kind     model.Kind
-	path     string // of the list; "": there is none
-	id       string // what follows the path of the list for one of them
+	one, all string // as the operations name them; all is "" where there is no list
 	object   bool   // the list can be of one object
 	standard bool   // what every tenant has cannot be deleted
 }
 
 // collections are all of them.
 var collections = []collection{
-	{kind: model.KindObject, path: "/metadata/objects", id: "/{object}", standard: true},
-	{kind: model.KindField, path: "/metadata/objects/{object}/fields", id: "/{name}"},
-	{kind: model.KindPermissionSet, path: "/metadata/permission-sets", id: "/{id}"},
-	{kind: model.KindUser, path: "/metadata/users", id: "/{id}"},
-	{kind: model.KindRole, path: "/metadata/roles", id: "/{id}"},
-	{kind: model.KindGroup, path: "/metadata/groups", id: "/{id}"},
-	{kind: model.KindOWD, path: "/metadata/owd", id: "/{object}", standard: true},
-	{kind: model.KindSharingRule, path: "/metadata/sharing-rules", id: "/{id}", object: true},
-	{kind: model.KindTeamRoles, path: "/metadata/team-roles", id: "/{object}", standard: true},
-	{kind: model.KindStages, id: "/metadata/stages", standard: true},
-	{kind: model.KindValidationRule, path: "/metadata/validation-rules", id: "/{id}", object: true},
-	{kind: model.KindWorkflowRule, path: "/metadata/workflow-rules", id: "/{id}", object: true},
-	{kind: model.KindScheduledJob, path: "/metadata/scheduled-jobs", id: "/{id}", object: true},
-	{kind: model.KindApprovalProcess, path: "/metadata/approval-processes", id: "/{id}", object: true},
+	{kind: model.KindObject, one: "Object", all: "Objects", standard: true},
+	{kind: model.KindField, one: "Field", all: "Fields"},
+	{kind: model.KindPermissionSet, one: "PermissionSet", all: "PermissionSets"},
+	{kind: model.KindUser, one: "User", all: "Users"},
+	{kind: model.KindRole, one: "Role", all: "Roles"},
+	{kind: model.KindGroup, one: "Group", all: "Groups"},
+	{kind: model.KindOWD, one: "OWD", all: "OWD", standard: true},
+	{kind: model.KindSharingRule, one: "SharingRule", all: "SharingRules", object: true},
+	{kind: model.KindTeamRoles, one: "TeamRoles", all: "TeamRoles", standard: true},
+	{kind: model.KindStages, one: "Stages", standard: true},
+	{kind: model.KindValidationRule, one: "ValidationRule", all: "ValidationRules", object: true},
+	{kind: model.KindWorkflowRule, one: "WorkflowRule", all: "WorkflowRules", object: true},
+	{kind: model.KindScheduledJob, one: "ScheduledJob", all: "ScheduledJobs", object: true},
+	{kind: model.KindApprovalProcess, one: "ApprovalProcess", all: "ApprovalProcesses", object: true},
 }
 
 // place is the id of the definition that a call names.

@@ -19,14 +19,17 @@ import (
 	"renga.dev/renga/internal/platform/rest"
 )
 
-// reportParams are the parameters of each report, beside format and ownerId.
-var reportParams = map[string][]string{
-	"pipeline":        {"groupBy"},
-	"forecast":        {"groupBy", "from", "to"},
-	"won-lost":        {"groupBy", "from", "to"},
-	"lead-conversion": {"groupBy", "from", "to"},
-	"campaigns":       {},
-	"approvals":       {"groupBy", "from", "to"},
+// reports are the operations of the reports, their names, and their parameters beside format and ownerId.
+var reports = []struct {
+	operation, name string
+	params          []string
+}{
+	{"pipelineReport", "pipeline", []string{"groupBy"}},
+	{"forecastReport", "forecast", []string{"groupBy", "from", "to"}},
+	{"wonLostReport", "won-lost", []string{"groupBy", "from", "to"}},
+	{"leadConversionReport", "lead-conversion", []string{"groupBy", "from", "to"}},
+	{"campaignsReport", "campaigns", nil},
+	{"approvalsReport", "approvals", []string{"groupBy", "from", "to"}},
 }
 
 // api answers the calls of reporting.
@@ -40,8 +43,9 @@ func (s *Reporting) Routes() []gate.Route {
 		{Operation: "listReportRebuilds", Do: s.runs.ServeList},
 		{Operation: "getReportRebuild", Do: rest.NoQuery(rest.WithID("id", s.runs.ServeGet))},
 	}
-	for name := range reportParams {
-		routes = append(routes, gate.Route{Pattern: "GET /reports/" + name, Heavy: true, Do: a.report(name)})
+	for _, r := range reports {
+		do := a.report(r.name, append([]string{"format", "ownerId"}, r.params...))
+		routes = append(routes, gate.Route{Operation: r.operation, Heavy: true, Do: do})
 	}
 	return rest.Routes(routes)
 }
@@ -60,9 +64,9 @@ func (a *api) rebuild(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 }
 
 // report answers GET /reports/{name}.
-func (a *api) report(name string) rest.Handler {
+func (a *api) report(name string, params []string) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		q := rest.ReadQuery(c, append([]string{"format", "ownerId"}, reportParams[name]...)...)
+		q := rest.ReadQuery(c, params...)
 		want := Query{From: q.Month("from"), To: q.Month("to")}
 		if text, given := q.Text("groupBy"); given {
 			want.GroupBy = strings.Split(text, ",")

@@ -86,17 +86,14 @@ var Recheck = &Surface{
 
 var surfaces = map[string]*Surface{"core": Core, "crm": CRM, "workflow": Workflow, "recheck": Recheck}
 
-// FromContract fills in what the contract says of the operation that a route names or, where it
-// names none, of the one with its pattern. A route that the contract does not have stays as it is.
+// FromContract fills in what the contract says of the operation that a route names.
 func FromContract(routes []Route) []Route {
 	operations := api.Operations()
 	for i := range routes {
 		r := &routes[i]
-		at := slices.IndexFunc(operations, func(op api.Operation) bool {
-			return op.ID == r.Operation || r.Operation == "" && op.Method+" "+op.Path == r.Pattern
-		})
+		at := slices.IndexFunc(operations, func(op api.Operation) bool { return op.ID == r.Operation })
 		if at < 0 {
-			continue
+			continue // New refuses it
 		}
 		op := &operations[at]
 		r.Operation, r.Pattern, r.Scope, r.Rate = op.ID, op.Method+" "+op.Path, op.Scope, op.Rate
