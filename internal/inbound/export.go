@@ -3,14 +3,13 @@ package inbound
 import (
 	"bufio"
 	"context"
-	"errors"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/folder"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 )
@@ -38,14 +37,14 @@ func (t *Deliveries) Export(ctx context.Context, file string) error {
 type export struct {
 	t       *Deliveries
 	file    string
-	dir     folder
+	dir     place
 	was     version
 	failing bool   // and it was said
 	wrote   func() // called when the file is there
 }
 
 func newExport(t *Deliveries, file string, wrote func()) *export {
-	return &export{t: t, file: file, dir: folder{name: filepath.Dir(file)}, was: version{receipts: -1}, wrote: wrote}
+	return &export{t: t, file: file, dir: place{name: filepath.Dir(file)}, was: version{receipts: -1}, wrote: wrote}
 }
 
 func (x *export) run(ctx context.Context) error {
@@ -147,25 +146,11 @@ func (x *export) replace(ctx context.Context, now wire.Stamp, last map[string]in
 	if err := x.dir.hold(); err != nil {
 		return 0, err
 	}
-	f, err := os.OpenFile(x.file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return 0, err
-	}
-	out := bufio.NewWriter(f)
-	until, err = x.write(ctx, out, now, last)
-	if err == nil {
-		err = out.Flush()
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return 0, err
-	}
-	if err := os.Rename(f.Name(), x.file); err != nil {
-		return 0, err
-	}
-	return until, x.dir.sync()
+	err = folder.Replace(x.file, func(out *bufio.Writer) (err error) {
+		until, err = x.write(ctx, out, now, last)
+		return err
+	})
+	return until, err
 }
 
 // line is a receipt in the file.

@@ -49,6 +49,7 @@ var imports = map[string][]string{
 	"docs":                            {},
 	"internal/platform/fault":         {},
 	"internal/platform/fair":          {},
+	"internal/platform/folder":        {},
 	"internal/stalltest":              {},
 	"internal/tier":                   {},
 	"internal/tidy":                   {},
@@ -64,7 +65,7 @@ var imports = map[string][]string{
 	"internal/platform/idempotency":   {"internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
 	"internal/platform/audit":         {"internal/platform/sqldb", "internal/platform/wire", "internal/platform/fault"},
 	"internal/platform/audit/export": {
-		"internal/platform/audit", "internal/platform/sqldb",
+		"internal/platform/audit", "internal/platform/folder", "internal/platform/sqldb",
 		"internal/platform/fault",
 	},
 	"internal/workflow/engine": {
@@ -130,7 +131,7 @@ var imports = map[string][]string{
 		"internal/platform/wire", "internal/platform/fault",
 	},
 	"internal/recheck/airflow/airflowtest": {},
-	"internal/inbound":                     business,
+	"internal/inbound":                     append([]string{"internal/platform/folder"}, business...),
 	"internal/recheck":                     business,
 	"internal/crm/*":                       slices.Concat(business, kit),
 	"internal/demo":                        {"client"},

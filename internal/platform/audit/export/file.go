@@ -8,9 +8,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/folder"
 )
 
 // maxUnsure is how many bytes are written between two syncs.
@@ -39,10 +39,7 @@ func openFile(dir string, limit int64, log *slog.Logger) (*file, error) {
 }
 
 func (f *file) open() (err error) {
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
-		return err
-	}
-	if f.lock, err = lockDir(f.dir); err != nil {
+	if f.lock, err = folder.Lock(f.dir); err != nil {
 		return err
 	}
 	p, known, err := readPlace(f.dir)
@@ -56,22 +53,6 @@ func (f *file) open() (err error) {
 		}
 	}
 	return f.resume()
-}
-
-// lockDir keeps other processes out until the file is closed or the process ends.
-func lockDir(dir string) (*os.File, error) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = d.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("another process writes to %s; give this one another data folder", dir)
-		}
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
-	}
-	return d, nil
 }
 
 func (f *file) path() string { return filepath.Join(f.dir, fileName) }
@@ -101,7 +82,7 @@ func (f *file) resume() error {
 		}
 	}
 	f.sure = f.at.Size
-	return syncDir(f.dir)
+	return folder.Sync(f.dir)
 }
 
 // found returns the length of the file and corrects a place beyond it: a missing file is written again, a truncated
@@ -135,7 +116,7 @@ func (f *file) setAside(why string) error {
 	if err := os.Remove(filepath.Join(f.dir, placeName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := syncDir(f.dir); err != nil { // else a remaining file would seem to belong to it
+	if err := folder.Sync(f.dir); err != nil { // else a remaining file would seem to belong to it
 		return err
 	}
 	f.at = place{}
@@ -157,7 +138,7 @@ func (f *file) setAside(why string) error {
 			return err
 		}
 	}
-	return syncDir(f.dir)
+	return folder.Sync(f.dir)
 }
 
 // free is the number after the highest one used in file names of a format.
@@ -260,7 +241,7 @@ func (f *file) rotate() (err error) {
 	if err := os.Rename(f.path(), filepath.Join(f.dir, fmt.Sprintf(awayPattern, f.at.Rotating))); err != nil {
 		return err
 	}
-	if err := errors.Join(f.out.Close(), syncDir(f.dir)); err != nil {
+	if err := errors.Join(f.out.Close(), folder.Sync(f.dir)); err != nil {
 		return err
 	}
 	return f.resume()

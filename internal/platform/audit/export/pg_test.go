@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"renga.dev/renga/internal/platform/folder"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 )
@@ -152,7 +153,7 @@ func TestOneFolderIsWrittenByOneProcess(t *testing.T) {
 
 // taken reports whether somebody has the folder.
 func (r rig) taken() bool {
-	d, err := lockDir(r.dir)
+	d, err := folder.Lock(r.dir)
 	if err != nil {
 		_, missing := os.Stat(r.dir)
 		return missing == nil

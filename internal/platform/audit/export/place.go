@@ -1,12 +1,15 @@
 package export
 
 import (
+	"bufio"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/go-json-experiment/json"
+
+	"renga.dev/renga/internal/platform/folder"
 )
 
 // place is how far the file has come. An older place is safe: the lines after it are written again.
@@ -48,28 +51,8 @@ func (p place) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, placeName)
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
+	return folder.Replace(filepath.Join(dir, placeName), func(w *bufio.Writer) error {
+		_, err := w.Write(append(raw, '\n'))
 		return err
-	}
-	_, err = f.Write(append(raw, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	})
 }
