@@ -8,7 +8,6 @@ import (
 	"renga.dev/renga/internal/crm/approval"
 	"renga.dev/renga/internal/crm/automation"
 	"renga.dev/renga/internal/crm/metadata"
-	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/crm/reporting"
 	"renga.dev/renga/internal/crm/search"
@@ -16,7 +15,6 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // newServices makes the business services, each over those that it works with, and gives them in
@@ -29,7 +27,6 @@ func (a *App) newServices(models *metadata.Models) []*Part {
 	})
 	a.Records = records.New(a.DB, records.Config{
 		Models: models, Visible: a.Sharing, Publisher: a.Bus, Rules: automation.Rules{}, KeyRetention: keep, Now: now,
-		Open: a.approvalOpen, Outcome: a.outcome, Refused: a.outcomeRefused, Regrouped: a.regrouped,
 	})
 	a.Approvals = approval.New(a.DB, approval.Config{
 		Models: models, Core: a.Records, Records: reads, Locks: records.Locks{}, Publisher: a.Bus, Engine: a.Engine,
@@ -87,7 +84,8 @@ const clearEvery = 5 * time.Second
 
 func (a *App) recordsPart() *Part {
 	return &Part{
-		Name: "records", Tables: tablesOf(records.Migration), Consumers: []bus.Consumer{a.Records.Consumer()},
+		Name: "records", Tables: tablesOf(records.Migration),
+		Consumers: []bus.Consumer{a.Records.Consumer(a.Approvals, a.Automation)},
 		Run: loops(func(ctx context.Context) {
 			every(ctx, clearEvery, func() {
 				if err := a.Records.Clear(ctx); err != nil && ctx.Err() == nil {
@@ -112,27 +110,4 @@ func (a *App) recountSearch(ctx context.Context, tenant string) ([]string, error
 		found.Differences = append(found.Differences, fmt.Sprintf("and %d more", found.More))
 	}
 	return found.Differences, err
-}
-
-// Approvals and automation work with the records, and the records ask them about approvals. One of
-// the two sides has to be made first; what records ask goes through the App, which has both when it runs.
-
-// approvalOpen reports whether an approval is pending, for the locks of records.
-func (a *App) approvalOpen(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
-	return a.Approvals.Open(ctx, tx, tenant, id)
-}
-
-// outcome is what an approval writes into its record.
-func (a *App) outcome(ctx context.Context, tx *sqldb.Tx, tenant, id string) (model.Outcome, error) {
-	return a.Approvals.Outcome(ctx, tx, tenant, id)
-}
-
-// outcomeRefused lets people know that a record did not take the outcome of an approval.
-func (a *App) outcomeRefused(ctx context.Context, tx *sqldb.Tx, e *wire.Event, o model.Outcome) error {
-	return a.Automation.OutcomeRefused(ctx, tx, e, o)
-}
-
-// regrouped lets approvals know that a group has other members.
-func (a *App) regrouped(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-	return a.Approvals.Regrouped(ctx, tx, e)
 }

@@ -18,7 +18,6 @@ import (
 	"renga.dev/renga/internal/crm/approval"
 	"renga.dev/renga/internal/crm/automation"
 	"renga.dev/renga/internal/crm/metadata"
-	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/crm/reporting"
 	"renga.dev/renga/internal/crm/search"
@@ -160,17 +159,10 @@ func newRig(t *testing.T, o options) *rig {
 	})
 	models := metadata.NewModels()
 	shared := sharing.New(db, sharing.Config{Models: models, Records: records.Reads{}, Bus: r.bus})
-	var approves *approval.Approvals
 	kept := records.New(db, records.Config{
 		Models: models, Visible: shared, Publisher: r.bus, Rules: automation.Rules{}, Now: r.clock.Now,
-		Open: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
-			return approves.Open(ctx, tx, tenant, id)
-		},
-		Outcome: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (model.Outcome, error) {
-			return approves.Outcome(ctx, tx, tenant, id)
-		},
 	})
-	approves = approval.New(db, approval.Config{
+	approves := approval.New(db, approval.Config{
 		Models: models, Core: kept, Records: records.Reads{}, Locks: records.Locks{}, Publisher: r.bus, Engine: decides,
 		Now: r.clock.Now,
 	})

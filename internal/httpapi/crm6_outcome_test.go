@@ -38,7 +38,7 @@ func TestAnApprovalWritesItsOutcome(t *testing.T) {
 	s.do("POST", "/approvals", `{"object":"Account","recordId":"`+account+`"}`, "X-User-Id", anna).is(503).has(
 		"error.code", "APPROVAL_SETTLING")
 	other, refused := approved(`"Name":"Other"`)
-	s.deliver(s.records.Consumer())
+	s.deliver(s.records.Consumer(s.approval, s.automation))
 	s.get("/approvals/"+approval).is(200).has("status", "APPROVED").has("outcome.status", "WRITTEN")
 	s.get("/records/Account/"+account).is(200).has("fields.Rating", "Hot")
 	s.get("/approvals/"+refused).is(200).has("status", "APPROVED").has("outcome.status", "REFUSED").has(
@@ -50,6 +50,6 @@ func TestAnApprovalWritesItsOutcome(t *testing.T) {
 				"the approval says why.")
 	}
 	s.do("PATCH", "/records/Account/"+other, `{"fields":{"Name":"Another"}}`, "If-Match", "*").is(200)
-	s.deliver(s.records.Consumer())
+	s.deliver(s.records.Consumer(s.approval, s.automation))
 	s.get("/automation/inbox", "X-User-Id", anna).is(200).has("total", "1")
 }

@@ -201,8 +201,14 @@ func TestEveryEventIsEmittedByItsCondition(t *testing.T) {
 		t.Errorf("%d of %d events were emitted: %v", len(seen), len(members), slices.Sorted(maps.Keys(seen)))
 	}
 	all, last := s.published(0)
-	s.give(all, s.records.Consumer(), s.search.Consumer(), s.reports.Consumer(), s.approval.Consumer(),
-		s.automation.Consumer())
+	s.give(
+		all,
+		s.records.Consumer(s.approval, s.automation),
+		s.search.Consumer(),
+		s.reports.Consumer(),
+		s.approval.Consumer(),
+		s.automation.Consumer(),
+	)
 	if more, _ := s.published(last); len(more) > 0 {
 		t.Errorf("who listens told %s", fmt.Sprint(more))
 	}

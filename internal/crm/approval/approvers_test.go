@@ -84,7 +84,7 @@ func TestAStagePassesWhenTheLastOfAGroupLeavesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Handle(&wire.Event{ID: uid(0x77), Type: "GroupMemberChanged", Tenant: tenantA, Payload: body},
-			r.records.Consumer())
+			r.core())
 		if err := r.renew(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func (r *rig) deliver(times int) {
 	for i := range decided {
 		for range times {
 			err := r.DB.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-				return r.records.Consumer().Handle(ctx, tx, &decided[i])
+				return r.core().Handle(ctx, tx, &decided[i])
 			})
 			if err != nil {
 				r.Fatal(err)

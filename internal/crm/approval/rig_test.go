@@ -15,6 +15,7 @@ import (
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/crm/sharing"
+	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
@@ -80,25 +81,23 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 	shared := sharing.New(r.DB, sharing.Config{Models: r.Models, Records: records.Reads{}, Bus: r.Bus})
 	r.records = records.New(r.DB, records.Config{
 		Models: r.Models, Visible: shared, Publisher: r.Bus, Rules: automation.Rules{}, Now: r.Clock.Now,
-		Open: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (bool, error) {
-			return r.Open(ctx, tx, tenant, id)
-		},
-		Outcome: func(ctx context.Context, tx *sqldb.Tx, tenant, id string) (model.Outcome, error) {
-			return r.Outcome(ctx, tx, tenant, id)
-		},
-		Refused: func(_ context.Context, _ *sqldb.Tx, _ *wire.Event, o model.Outcome) error {
-			r.telling.Lock()
-			defer r.telling.Unlock()
-			r.refused = append(r.refused, o)
-			return nil
-		},
-		Regrouped: func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error { return r.Regrouped(ctx, tx, e) },
 	})
 	r.Approvals = New(r.DB, Config{
 		Models: r.Models, Core: r.records, Records: records.Reads{}, Locks: records.Locks{}, Publisher: r.Bus,
 		Engine: r.Engine, Now: r.Clock.Now,
 	})
 	return r
+}
+
+// core is the consumer of records.
+func (r *rig) core() bus.Consumer { return r.records.Consumer(r.Approvals, r) }
+
+// OutcomeRefused notes whom automation would notify.
+func (r *rig) OutcomeRefused(_ context.Context, _ *sqldb.Tx, _ *wire.Event, o model.Outcome) error {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	r.refused = append(r.refused, o)
+	return nil
 }
 
 // told are the outcomes that people were told of, since records did not take them.

@@ -33,7 +33,7 @@ func (r *rig) until(what string, is func() bool) {
 // so, until the test ends.
 func (r *rig) sick(flag *atomic.Bool) *bus.Bus {
 	r.Helper()
-	core := r.records.Consumer()
+	core := r.core()
 	handle := core.Handle
 	core.Handle = func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
 		if e.Type == "ApprovalDecided" && flag.Load() {

@@ -23,12 +23,23 @@ func TestCoreConsumesExactlyWhatTheDocumentListsForIt(t *testing.T) {
 		"PermissionChanged", "RoleHierarchyChanged", "SharingConfigChanged", "SharingRebuildCompleted",
 		"TerritoryAssignmentChanged",
 	}
-	c := new(Records).Consumer()
+	c := new(Records).Consumer(believed{}, nil)
 	if got := slices.Sorted(slices.Values(c.Types)); !slices.Equal(got, want) || c.Name != "core" ||
 		c.Stream != wire.Events {
 		t.Errorf("got %s on %v: %v", c.Name, c.Stream, got)
 	}
 }
+
+// believed is approvals of which all is as events say, and which write nothing.
+type believed struct{}
+
+func (believed) Open(context.Context, *sqldb.Tx, string, string) (bool, error) { return true, nil }
+
+func (believed) Outcome(context.Context, *sqldb.Tx, string, string) (o model.Outcome, err error) {
+	return o, nil
+}
+
+func (believed) Regrouped(context.Context, *sqldb.Tx, *wire.Event) error { return nil }
 
 // take lets the consumer take an event.
 func (r *rig) take(p wire.Payload) {
@@ -37,7 +48,7 @@ func (r *rig) take(p wire.Payload) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.Handle(&wire.Event{Type: p.EventType(), Tenant: tenantA, Payload: body}, r.records.Consumer())
+	r.Handle(&wire.Event{Type: p.EventType(), Tenant: tenantA, Payload: body}, r.records.Consumer(believed{}, nil))
 }
 
 func TestAnApprovalLocksFieldsUntilItIsDecided(t *testing.T) {

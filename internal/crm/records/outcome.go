@@ -14,7 +14,7 @@ import (
 // and notes that in the same transaction: what is noted is not done again, however the
 // event comes. A record that rules refuse stays as it is, and why is kept for those who
 // look at the approval: nobody could repair it by sending the event again.
-func (s *Records) settle(ctx context.Context, tx *sqldb.Tx, e *wire.Event, approval string, o model.Outcome) error {
+func (s consumer) settle(ctx context.Context, tx *sqldb.Tx, e *wire.Event, approval string, o model.Outcome) error {
 	if _, done, err := (Locks{}).Settled(ctx, tx, e.Tenant, approval); err != nil || done {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *Records) settle(ctx context.Context, tx *sqldb.Tx, e *wire.Event, appro
 
 // noteOutcome notes what became of the outcome of an approval, and tells of one that was
 // refused.
-func (s *Records) noteOutcome(ctx context.Context, tx *sqldb.Tx, e *wire.Event, approval string, o model.Outcome,
+func (s consumer) noteOutcome(ctx context.Context, tx *sqldb.Tx, e *wire.Event, approval string, o model.Outcome,
 	got model.Settled,
 ) error {
 	changed := 0
@@ -53,10 +53,10 @@ func (s *Records) noteOutcome(ctx context.Context, tx *sqldb.Tx, e *wire.Event, 
 		INSERT INTO records_outcome (tenant_id, approval_id, object, record_id, version, changed, refused, at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, e.Tenant, approval, o.Object, o.RecordID, got.Version, changed,
 		got.Refused, s.cfg.Now().UnixMilli())
-	if err != nil || got.Refused == "" || s.cfg.Refused == nil {
+	if err != nil || got.Refused == "" {
 		return err
 	}
-	return s.cfg.Refused(ctx, tx, e, o)
+	return s.notifier.OutcomeRefused(ctx, tx, e, o)
 }
 
 // Settled is what became of the outcome of an approval; ok says that something did.

@@ -37,6 +37,24 @@ type Rules interface {
 	Broken(j *model.Judge, m *model.Model, d *model.Draft) ([]*model.ValidationRule, error)
 }
 
+// Approvals is what the consumer works with in the transaction that handles an event.
+type Approvals interface {
+	// Open reports whether an approval is pending, and holds it so until the transaction ends.
+	Open(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (bool, error)
+	// Outcome is what an approval that has ended writes into its record.
+	Outcome(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (model.Outcome, error)
+	// Regrouped handles an event that says that a group has other members: approvals may wait for
+	// nobody any more, and the document lists these events for core alone.
+	Regrouped(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error
+}
+
+// Notifier notifies users.
+type Notifier interface {
+	// OutcomeRefused notifies those whom it concerns that a record did not take the outcome of the
+	// approval that an event is about.
+	OutcomeRefused(ctx context.Context, tx *sqldb.Tx, e *wire.Event, o model.Outcome) error
+}
+
 // Publisher publishes events in the transaction of the change that they announce.
 type Publisher interface {
 	Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error

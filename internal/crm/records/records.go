@@ -28,17 +28,6 @@ type Config struct {
 	Rules        Rules            // nil: nothing is done before a save
 	KeyRetention time.Duration    // how long an idempotency key is remembered; 0: 30 days
 	Now          func() time.Time // nil: the machine's clock
-	// Open reports whether an approval is pending, and holds it so until the transaction
-	// ends. nil: what ApprovalSubmitted says is believed.
-	Open func(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (bool, error)
-	// Outcome is what an approval that has ended writes into its record. nil: nothing is.
-	Outcome func(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (model.Outcome, error)
-	// Refused notifies those whom it concerns that a record did not take the outcome of the
-	// approval that an event is about. nil: they have to look.
-	Refused func(ctx context.Context, tx *sqldb.Tx, e *wire.Event, o model.Outcome) error
-	// Regrouped is given events that say that a group has other members: approvals may wait
-	// for nobody any more, and the document lists these events for core alone. nil: nobody is.
-	Regrouped func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error
 }
 
 // Records keeps the records of all tenants.
