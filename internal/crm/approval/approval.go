@@ -33,7 +33,7 @@ type Core interface {
 }
 
 // Locks is where core keeps fields as they are. Lock and Unlock write a row of records in the
-// transaction of the approval: the exception that design §1 names. By an event the fields
+// transaction of the approval, an exception of docs/architecture.md: by an event the fields
 // would be locked a moment after the submission was answered.
 type Locks interface {
 	// Lock keeps fields of a record as they are until Unlock.
