@@ -24,7 +24,7 @@ const anything = "..."
 var business = []string{
 	"internal/platform/gate", "internal/platform/rest", "internal/platform/seal",
 	"internal/workflow/engine", "internal/platform/bus", "internal/platform/audit", "internal/platform/idempotency",
-	"internal/platform/sqldb", "internal/crm/model", "internal/workflow/expr",
+	"internal/platform/cron", "internal/platform/sqldb", "internal/crm/model", "internal/workflow/expr",
 	"internal/platform/wire", "internal/workflow/flow", "internal/platform/fault",
 }
 
@@ -50,6 +50,7 @@ var imports = map[string][]string{
 	"internal/platform/fault":         {},
 	"internal/platform/fair":          {},
 	"internal/platform/folder":        {},
+	"internal/platform/cron":          {},
 	"internal/stalltest":              {},
 	"internal/tier":                   {},
 	"internal/tidy":                   {},

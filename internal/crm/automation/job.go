@@ -12,6 +12,7 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/cron"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/wire"
@@ -58,25 +59,25 @@ func jobs(ctx context.Context, tx *sqldb.Tx, query string, args ...any) ([]job, 
 type scheduler struct{ *Automation }
 
 // times is when a job comes.
-func times(j *model.ScheduledJob) (model.Cron, *time.Location, error) {
-	cron, err := model.ParseCron(j.Cron)
+func times(j *model.ScheduledJob) (cron.Line, *time.Location, error) {
+	line, err := cron.Parse(j.Cron)
 	if err != nil {
-		return cron, nil, fault.New(fault.Invalid, wire.CodeInvalid, "cron %v", err)
+		return line, nil, fault.New(fault.Invalid, wire.CodeInvalid, "cron %v", err)
 	}
 	zone, err := time.LoadLocation(j.TimeZone)
 	if err != nil {
-		return cron, nil, fault.New(fault.Invalid, wire.CodeInvalid, "there is no time zone %q", j.TimeZone)
+		return line, nil, fault.New(fault.Invalid, wire.CodeInvalid, "there is no time zone %q", j.TimeZone)
 	}
-	return cron, zone, nil
+	return line, zone, nil
 }
 
 // nextOf is the next time of a job after an instant; 0: it never comes.
 func nextOf(j *model.ScheduledJob, after wire.Stamp) (wire.Stamp, error) {
-	cron, zone, err := times(j)
+	line, zone, err := times(j)
 	if err != nil || !j.IsActive {
 		return 0, err
 	}
-	if next := cron.Next(time.UnixMilli(int64(after)).In(zone)); !next.IsZero() {
+	if next := line.Next(time.UnixMilli(int64(after)).In(zone)); !next.IsZero() {
 		return wire.Stamp(next.UnixMilli()), nil
 	}
 	return 0, nil
@@ -160,12 +161,12 @@ func (s scheduler) fire(ctx context.Context, j *job) error {
 				"next_at = $3", j.tenant, j.id, j.next)
 			return err
 		}
-		cron, zone, err := times(def)
+		line, zone, err := times(def)
 		if err != nil {
 			return err
 		}
 		now := s.now()
-		newest, missed := cron.Missed(time.UnixMilli(int64(j.next)).In(zone), time.UnixMilli(int64(now)).In(zone),
+		newest, missed := line.Missed(time.UnixMilli(int64(j.next)).In(zone), time.UnixMilli(int64(now)).In(zone),
 			MaxMissed)
 		next, err := nextOf(def, wire.Stamp(newest.UnixMilli()))
 		if err != nil {

@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
-	_ "time/tzdata" // machines without time zones take jobs too
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/cron"
 	"renga.dev/renga/internal/platform/wire"
 )
 
@@ -99,11 +98,11 @@ func (p *parser) scheduledJob() (any, error) {
 	} else if j.Condition != "" {
 		return nil, unfit("condition", "condition chooses records of an object; name the object, or leave it out")
 	}
-	if err := model.CheckCron(j.Cron); err != nil {
+	if err := cron.Check(j.Cron); err != nil {
 		return nil, unfit("cron", "cron %v", err)
 	}
-	if _, err := time.LoadLocation(j.TimeZone); err != nil || j.TimeZone == "" || j.TimeZone == "Local" {
-		return nil, unfit("timeZone", "timeZone must be a name of the time zone database, such as Asia/Tokyo")
+	if _, err := cron.Zone(j.TimeZone); err != nil {
+		return nil, unfit("timeZone", "timeZone %v", err)
 	}
 	return &j, p.actions(o, j.Actions, may)
 }

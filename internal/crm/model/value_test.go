@@ -53,27 +53,3 @@ func TestValuesFitTheirField(t *testing.T) {
 		}
 	}
 }
-
-func TestCronLinesAreRead(t *testing.T) {
-	for _, line := range []string{
-		"* * * * *", "*/15 0-6,22 1,15 * 1-5", "0 9 29 2 *", "0 0 31 2 1",
-		"5/10 1-9/2 * 12 7", "  0  3 * * 0 ", "*/60 */24 * * *",
-	} {
-		if err := CheckCron(line); err != nil {
-			t.Errorf("%q: %v", line, err)
-		}
-	}
-	for _, line := range []string{
-		"", "* * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "*/0 * * * *", "5-1 * * * *",
-		"a * * * *", "1, * * * *",
-		"-1 * * * *", "+1 * * * *", "1- * * * *", "0 0 30 2 *", "0 0 31 4,6 *", "001 * * * *", "*/61 * * * *",
-		"0 1,*/25 * * *", "0 0 * */13 *", strings.Repeat(" ", MaxCron) + "* * * * *",
-	} {
-		if CheckCron(line) == nil {
-			t.Errorf("%q is taken", line)
-		}
-	}
-	if _, err := ParseCron("*/61 * * * *"); err != nil {
-		t.Errorf("a line that was taken before: %v", err)
-	}
-}

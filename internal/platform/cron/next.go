@@ -1,4 +1,4 @@
-package model
+package cron
 
 import "time"
 
@@ -12,7 +12,7 @@ const farthest = 9 * 366
 // leaves out when it is put forward comes in the moment it is put forward, and one that it
 // shows twice comes the first time. A line with every hour, or every so many, comes
 // whenever a clock shows such a time.
-func (c *Cron) Next(after time.Time) time.Time {
+func (c *Line) Next(after time.Time) time.Time {
 	if c.hourly {
 		return c.nextShown(after)
 	}
@@ -30,7 +30,7 @@ func (c *Cron) Next(after time.Time) time.Time {
 }
 
 // onDay reports whether it comes on a day at all.
-func (c *Cron) onDay(t time.Time) bool {
+func (c *Line) onDay(t time.Time) bool {
 	if c.months>>t.Month()&1 == 0 {
 		return false
 	}
@@ -43,7 +43,7 @@ func (c *Cron) onDay(t time.Time) bool {
 
 // firstOn is the first time on a day that is behind an instant, in the time zone of the
 // instant; zero when there is none.
-func (c *Cron) firstOn(day, after time.Time) time.Time {
+func (c *Line) firstOn(day, after time.Time) time.Time {
 	for hour := range 24 {
 		for minute := range 60 {
 			if c.hours>>hour&1 == 0 || c.minutes>>minute&1 == 0 {
@@ -81,7 +81,7 @@ func clock(day time.Time, hour, minute int, zone *time.Location) time.Time {
 
 // nextShown is the first whole minute behind an instant at which a clock shows a time of
 // the line.
-func (c *Cron) nextShown(after time.Time) time.Time {
+func (c *Line) nextShown(after time.Time) time.Time {
 	t := after.Truncate(time.Minute).Add(time.Minute)
 	last := after.AddDate(0, 0, farthest)
 	for t.Before(last) {
@@ -106,7 +106,7 @@ func (c *Cron) nextShown(after time.Time) time.Time {
 
 // Missed are the times from the first one, which has come, up to now: the newest, and how
 // many there are before it, counted up to most.
-func (c *Cron) Missed(first, now time.Time, most int) (newest time.Time, before int) {
+func (c *Line) Missed(first, now time.Time, most int) (newest time.Time, before int) {
 	newest = first
 	// not from the first, which may be a year ago
 	for _, back := range []time.Duration{time.Hour, 24 * time.Hour, 32 * 24 * time.Hour} {

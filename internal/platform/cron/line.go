@@ -1,14 +1,19 @@
-package model
+// Package cron says when the times of a cron line come, in a time zone, also where clocks are put forward or back.
+//
+// A line is parsed once and asked for the time after another one. The package reads no clock.
+package cron
 
 import (
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
+	_ "time/tzdata" // machines without time zones take lines too
 )
 
-// MaxCron is the longest cron line, in bytes.
-const MaxCron = 200
+// MaxLine is the longest cron line, in bytes.
+const MaxLine = 200
 
 // cronPart is one of the five parts of a cron line and what it may be.
 type cronPart struct {
@@ -24,9 +29,26 @@ var cronParts = [...]cronPart{
 	{"the day of the week", 0, 7},
 }
 
-// Cron is when a job comes: the minutes, hours, days of the month, months and days of the
+// written is a line with its parts, where its name was given.
+func written(line string) string {
+	switch line {
+	case "@yearly", "@annually":
+		return "0 0 1 1 *"
+	case "@monthly":
+		return "0 0 1 * *"
+	case "@weekly":
+		return "0 0 * * 0"
+	case "@daily", "@midnight":
+		return "0 0 * * *"
+	case "@hourly":
+		return "0 * * * *"
+	}
+	return line
+}
+
+// Line is when something comes: the minutes, hours, days of the month, months and days of the
 // week that its line names.
-type Cron struct {
+type Line struct {
 	minutes, hours, days, months, weekdays uint64
 	// Where the line restricts both the day of the month and the day of the week, one of
 	// them is enough.
@@ -36,13 +58,13 @@ type Cron struct {
 	hourly bool
 }
 
-// CheckCron refuses a cron line that cannot be read, or never comes, or has a step that is
+// Check refuses a cron line that cannot be read, or never comes, or has a step that is
 // longer than its part: */90 minutes would come every hour. It is for lines that are new.
-func CheckCron(cron string) error {
-	if _, err := ParseCron(cron); err != nil {
+func Check(line string) error {
+	if _, err := Parse(line); err != nil {
 		return err
 	}
-	for i, part := range strings.Fields(cron) {
+	for i, part := range strings.Fields(written(line)) {
 		p := cronParts[i]
 		for item := range strings.SplitSeq(part, ",") {
 			_, step, stepped := strings.Cut(item, "/")
@@ -55,32 +77,46 @@ func CheckCron(cron string) error {
 	return nil
 }
 
-// ParseCron reads a cron line. It has five parts, minute, hour, day of the month, month and
+// Parse reads a cron line. It has five parts, minute, hour, day of the month, month and
 // day of the week (0 and 7 are Sunday), each *, a number, a range 1-5, a step */15 or
-// 1-9/2, or several of them with commas. What never comes is refused.
-func ParseCron(cron string) (Cron, error) {
-	parts := strings.Fields(cron)
-	if len(cron) > MaxCron {
-		return Cron{}, fmt.Errorf("must be at most %d characters", MaxCron)
+// 1-9/2, or several of them with commas; or it is one of the names, such as @daily. What never comes is refused.
+func Parse(line string) (Line, error) {
+	parts := strings.Fields(written(line))
+	if len(line) > MaxLine {
+		return Line{}, fmt.Errorf("must be at most %d characters", MaxLine)
 	}
 	if len(parts) != len(cronParts) {
-		return Cron{}, errors.New("must have five parts: minute, hour, day of the month, month, day of the week")
+		return Line{}, errors.New(
+			"must have five parts: minute, hour, day of the month, month, day of the week; " +
+				"or be @hourly, @daily, @weekly, @monthly or @yearly")
 	}
 	var sets [len(cronParts)]uint64
 	for i, p := range cronParts {
 		set, err := p.parse(parts[i])
 		if err != nil {
-			return Cron{}, err
+			return Line{}, err
 		}
 		sets[i] = set
 	}
 	if parts[4] == "*" && !comes(sets[2], sets[3]) {
-		return Cron{}, errors.New("never comes: none of its months has such a day")
+		return Line{}, errors.New("never comes: none of its months has such a day")
 	}
-	return Cron{
+	return Line{
 		minutes: sets[0], hours: sets[1], days: sets[2], months: sets[3], weekdays: sets[4] | sets[4]>>7&1,
 		either: parts[2] != "*" && parts[4] != "*", hourly: strings.HasPrefix(parts[1], "*"),
 	}, nil
+}
+
+// Zone is the time zone with a name of the time zone database.
+func Zone(name string) (*time.Location, error) {
+	if name == "" || name == "Local" {
+		return nil, errors.New("must be a name of the time zone database, such as Asia/Tokyo")
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, errors.New("must be a name of the time zone database, such as Asia/Tokyo")
+	}
+	return zone, nil
 }
 
 // parse reads a part as the set of the numbers that it names.

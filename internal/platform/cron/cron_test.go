@@ -1,15 +1,16 @@
-package model
+package cron
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 )
 
-func cronOf(t testing.TB, line string) *Cron {
+func lineOf(t testing.TB, line string) *Line {
 	t.Helper()
-	c, err := ParseCron(line)
+	c, err := Parse(line)
 	if err != nil {
 		t.Fatal(line, err)
 	}
@@ -37,6 +38,15 @@ func TestCronComesWhenClocksShowIt(t *testing.T) {
 		{"30 1 * * *", "America/New_York", "2026-11-01 01:30 EDT", "2026-11-02 01:30 EST"},
 		{"30 * * * *", "America/New_York", "2026-11-01 01:30 EDT", "2026-11-01 01:30 EST"},
 		{"30 * * * *", "America/New_York", "2026-03-08 01:30 EST", "2026-03-08 03:30 EDT"},
+		{"30 2 * * *", "Europe/Berlin", "2026-03-28 12:00 CET", "2026-03-29 03:00 CEST"},
+		{"30 2 * * *", "Europe/Berlin", "2026-03-29 03:00 CEST", "2026-03-30 02:30 CEST"},
+		{"30 2 * * *", "Europe/Berlin", "2026-10-24 12:00 CEST", "2026-10-25 02:30 CEST"},
+		{"30 2 * * *", "Europe/Berlin", "2026-10-25 02:30 CEST", "2026-10-26 02:30 CET"},
+		{"@hourly", "Europe/Berlin", "2026-10-25 02:00 CEST", "2026-10-25 02:00 CET"},
+		{"@daily", "Europe/Berlin", "2026-03-28 12:00 CET", "2026-03-29 00:00 CET"},
+		{"@weekly", "Asia/Tokyo", "2026-01-10 12:00 JST", "2026-01-11 00:00 JST"},
+		{"@monthly", "Asia/Tokyo", "2026-01-10 12:00 JST", "2026-02-01 00:00 JST"},
+		{"@yearly", "UTC", "2026-01-10 12:00 UTC", "2027-01-01 00:00 UTC"},
 		// a midnight that is left out
 		{"0 0 * * *", "America/Santiago", "2026-09-05 12:00 -04", "2026-09-06 01:00 -03"},
 	}
@@ -49,11 +59,11 @@ func TestCronComesWhenClocksShowIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := cronOf(t, tt.line).Next(after.In(zone)); got.Format(layout) != tt.want {
+		if got := lineOf(t, tt.line).Next(after.In(zone)); got.Format(layout) != tt.want {
 			t.Errorf("%s in %s behind %s: got %s, want %s", tt.line, tt.zone, tt.after, got.Format(layout), tt.want)
 		}
 	}
-	if got := cronOf(t, "0 0 30 2 1").Next(time.Unix(0, 0).UTC()); got.IsZero() {
+	if got := lineOf(t, "0 0 30 2 1").Next(time.Unix(0, 0).UTC()); got.IsZero() {
 		t.Error("a Monday comes, whatever the day of the month")
 	}
 }
@@ -76,7 +86,7 @@ func TestCronIsWhatCountingMinutesFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		zone := rapid.SampledFrom(zones).Draw(t, "zone")
 		line := rapid.SampledFrom(lines).Draw(t, "line")
-		c, err := ParseCron(line)
+		c, err := Parse(line)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +114,7 @@ func TestCronIsWhatCountingMinutesFinds(t *testing.T) {
 
 // leftOut reports whether clocks are put forward at an instant over a time that the line
 // names.
-func leftOut(c *Cron, s time.Time) bool {
+func leftOut(c *Line, s time.Time) bool {
 	before := s.Add(-time.Minute)
 	_, was := before.Zone()
 	_, is := s.Zone()
@@ -136,9 +146,34 @@ func TestMissedTimesGiveTheNewest(t *testing.T) {
 		{"0 0 1 1 *", "2020-01-01T00:00:00Z", "2026-06-01T00:00:00Z", "2026-01-01T00:00:00Z", 6},
 	}
 	for _, tt := range tests {
-		newest, before := cronOf(t, tt.line).Missed(at(tt.first), at(tt.now), 1000)
+		newest, before := lineOf(t, tt.line).Missed(at(tt.first), at(tt.now), 1000)
 		if got := newest.Format(time.RFC3339); got != tt.want || before != tt.before {
 			t.Errorf("%s: got %s after %d, want %s after %d", tt.line, got, before, tt.want, tt.before)
 		}
+	}
+}
+
+func TestCronLinesAreRead(t *testing.T) {
+	for _, line := range []string{
+		"* * * * *", "*/15 0-6,22 1,15 * 1-5", "0 9 29 2 *", "0 0 31 2 1",
+		"5/10 1-9/2 * 12 7", "  0  3 * * 0 ", "*/60 */24 * * *",
+	} {
+		if err := Check(line); err != nil {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	for _, line := range []string{
+		"", "* * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "*/0 * * * *", "5-1 * * * *",
+		"a * * * *", "1, * * * *",
+		"-1 * * * *", "+1 * * * *", "1- * * * *", "0 0 30 2 *", "0 0 31 4,6 *", "001 * * * *", "@dailyish",
+		"@reboot", "*/61 * * * *",
+		"0 1,*/25 * * *", "0 0 * */13 *", strings.Repeat(" ", MaxLine) + "* * * * *",
+	} {
+		if Check(line) == nil {
+			t.Errorf("%q is taken", line)
+		}
+	}
+	if _, err := Parse("*/61 * * * *"); err != nil {
+		t.Errorf("a line that was taken before: %v", err)
 	}
 }
