@@ -17,7 +17,6 @@ type derived struct {
 
 	validation map[string][]*ValidationRule // active ones by object
 	workflow   map[string][]*WorkflowRule   // by object and when
-	jobs       map[string][]*ScheduledJob   // under ""
 }
 
 func derive(m *Model) *derived {
@@ -30,9 +29,6 @@ func derive(m *Model) *derived {
 		}),
 		workflow: active(m, KindWorkflowRule, func(r *WorkflowRule) (string, string, bool) {
 			return r.Object + " " + r.When, r.Name, r.IsActive
-		}),
-		jobs: active(m, KindScheduledJob, func(j *ScheduledJob) (string, string, bool) {
-			return "", j.Name, j.IsActive
 		}),
 	}
 	for _, u := range List[*User](m, KindUser) {

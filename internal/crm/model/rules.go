@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// active are the active ones of a kind of rules or jobs by a key, each list by name, then
+// active are the active ones of a kind of rules by a key, each list by name, then
 // by id. of is the key and the name of one.
 func active[T any](m *Model, kind Kind, of func(T) (key, name string, isActive bool)) map[string][]T {
 	all := map[string][]T{}
@@ -34,9 +34,6 @@ func (m *Model) ValidationRules(object string) []*ValidationRule {
 func (m *Model) WorkflowRules(object, when string) []*WorkflowRule {
 	return m.derived().workflow[object+" "+when]
 }
-
-// ScheduledJobs are the active ones, by name.
-func (m *Model) ScheduledJobs() []*ScheduledJob { return m.derived().jobs[""] }
 
 // Draft is a record that is about to be saved, or was, and what it was before.
 type Draft struct {

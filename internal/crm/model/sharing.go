@@ -12,9 +12,6 @@ const (
 	Edit     Access = "Edit"
 )
 
-// Covers reports whether an access is as much as another, or more.
-func (a Access) Covers(b Access) bool { return a == b || b == NoAccess || a == Edit }
-
 // OWD is what everybody may do with all records of an object: the organization-wide
 // default.
 type OWD string

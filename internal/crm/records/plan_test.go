@@ -29,7 +29,7 @@ func TestListsAreReadByIndexes(t *testing.T) {
 		"SELECT count(*)" + where +
 			" AND json_extract(r.fields, '$.Amount') > 1 AND r.id > ''": "INDEX sqlite_autoindex_records_record_1",
 		selectChildren: "INDEX records_record_account",
-		selectQuotes:   "INDEX records_record_opportunity",
+		moveQuotes:     "INDEX records_record_opportunity",
 	} {
 		var plan strings.Builder
 		r.See(func(ctx context.Context, tx *sqldb.Tx) error {

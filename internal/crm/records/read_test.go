@@ -96,8 +96,6 @@ func TestOtherServicesReadRecordsByPages(t *testing.T) {
 			page("Contact:c1 Opportunity:o1 ", children, err)
 			rest, err := reads.Children(ctx, tx, tenantA, "a1", children[1], 5)
 			page("Quote:q1 ", rest, err)
-			quotes, err := reads.Quotes(ctx, tx, tenantA, "o1", "", 5)
-			page("Quote:q1 ", quotes, err)
 			for _, p := range pages {
 				if p.got != p.want {
 					t.Errorf("got %q, want %q", p.got, p.want)
@@ -112,10 +110,6 @@ func TestOtherServicesReadRecordsByPages(t *testing.T) {
 			if err != nil || len(teams) != 1 ||
 				fmt.Sprint(members) != "[{Account a1 u1 Sales Rep Edit} {Account a1 u2 Sales Rep Edit}]" {
 				t.Errorf("teams: got %v %v", teams, err)
-			}
-			behind, err := reads.Teams(ctx, tx, tenantA, "Account", members[0], 5)
-			if err != nil || len(behind) != 1 || behind[0] != members[1] {
-				t.Errorf("teams: got %v %v", behind, err)
 			}
 			return nil
 		})

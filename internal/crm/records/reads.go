@@ -30,12 +30,8 @@ const (
 	selectChildren = "SELECT " + columns + ` FROM records_record r
 		WHERE r.tenant_id = $1 AND r.account_id = $2 AND r.account_id <> '' AND r.deleted_at = 0
 		AND (r.object, r.id) > ($3, $4) ORDER BY r.object, r.id LIMIT $5`
-	selectQuotes = "SELECT " + columns + ` FROM records_record r
-		WHERE r.tenant_id = $1 AND r.opportunity_id = $2 AND r.opportunity_id <> '' AND r.deleted_at = 0 AND r.id > $3
-		ORDER BY r.id LIMIT $4`
 	selectTeams = `SELECT object, record_id, user_id, team_role, access FROM records_team
 		WHERE tenant_id = $1 AND object = $2 AND `
-	walkTeams     = selectTeams + "(record_id, user_id) > ($3, $4) ORDER BY record_id, user_id LIMIT $5"
 	walkCampaigns = `SELECT member_id, campaign_id FROM records_member
 		WHERE tenant_id = $1 AND member_type = $2 AND member_id > $3 AND member_id <= $4
 		ORDER BY member_id, campaign_id`
@@ -85,21 +81,6 @@ func (Reads) Children(ctx context.Context, tx *sqldb.Tx, tenant, accountID strin
 	[]model.Record, error,
 ) {
 	return many(ctx, tx, "children", selectChildren, tenant, accountID, after.Object, after.ID, min(limit, MaxWalk))
-}
-
-// Quotes gives the living quotes of an opportunity by id, after afterID.
-func (Reads) Quotes(ctx context.Context, tx *sqldb.Tx, tenant, opportunityID, afterID string, limit int) (
-	[]model.Record, error,
-) {
-	return many(ctx, tx, "quotes", selectQuotes, tenant, opportunityID, afterID, min(limit, MaxWalk))
-}
-
-// Teams gives the teams of all records of an object, by record and user, after a member.
-func (Reads) Teams(ctx context.Context, tx *sqldb.Tx, tenant, object string, after model.TeamMember, limit int) (
-	[]model.TeamMember, error,
-) {
-	return collect(ctx, tx, "teams", readTeamMember, walkTeams, tenant, object, after.RecordID, after.UserID,
-		min(limit, MaxWalk))
 }
 
 func readTeamMember(row *sqldb.Row) (m model.TeamMember, err error) {

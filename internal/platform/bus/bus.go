@@ -233,14 +233,6 @@ func (b *Bus) Run(ctx context.Context) error {
 	return nil
 }
 
-// Wake wakes the relays after something else published.
-func (b *Bus) Wake() {
-	b.recent.invalidate()
-	for part := range wire.Partitions {
-		b.wakes.wake(assignment{relayOutbox, part})
-	}
-}
-
 // once runs a command once per idempotency key and stores the answer in the same transaction. replay: it is a stored
 // answer. An error is not stored.
 func once[T any](

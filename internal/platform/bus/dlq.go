@@ -42,9 +42,6 @@ type DeadLetter struct {
 
 func (l *DeadLetter) version() keyVersion { return keyVersion{l.Version, l.Index, l.EventID} }
 
-// Ended reports whether a dead letter is final.
-func (s Status) Ended() bool { return s >= Applied }
-
 func Statuses() []string { return statusNames[:] }
 
 func ParseStatus(name string) (Status, bool) {

@@ -1,12 +1,24 @@
 package bus
 
-import "context"
+import (
+	"context"
+
+	"renga.dev/renga/internal/platform/wire"
+)
 
 // Retain deletes everything that is past its time now, as Run does now and then.
 func (b *Bus) Retain(ctx context.Context) error { return (&retention{b}).retainAll(ctx) }
 
 // PrepareDays makes and drops the tables of days, as Run does now and then.
 func (b *Bus) PrepareDays(ctx context.Context) error { return (&retention{b}).prepareDays(ctx) }
+
+// Wake wakes the relays after something else published.
+func (b *Bus) Wake() {
+	b.recent.invalidate()
+	for part := range wire.Partitions {
+		b.wakes.wake(assignment{relayOutbox, part})
+	}
+}
 
 // WakeReaders has the readers of a consumer look whether there is something to do.
 func (b *Bus) WakeReaders(consumer string) { b.wakeReaders(consumer) }

@@ -167,7 +167,7 @@ func (l *loop) turn(first *job) error {
 		return err // run answers the jobs: nobody will find what was written
 	}
 	ended := time.Now()
-	c := Commit{Jobs: len(l.jobs), Took: ended.Sub(l.begun), Sync: ended.Sub(sync), Pages: l.conn.pagesWritten()}
+	c := Commit{Took: ended.Sub(l.begun), Sync: ended.Sub(sync), Pages: l.conn.pagesWritten()}
 	engine := l.fixed
 	l.explain(sync, ended)
 	if c.Pages > 0 && l.first != nil {

@@ -115,7 +115,7 @@ func (db *postgres) attempt(
 	if s.xid != "" {
 		db.stats.pulse.wrote(lane == Engine)
 	}
-	c := Commit{Jobs: 1, Took: time.Since(began), Sync: w.sync}
+	c := Commit{Took: time.Since(began), Sync: w.sync}
 	db.stats.commit(c)
 	db.watch(c)
 	return false, nil

@@ -7,7 +7,6 @@ import (
 
 // Commit describes a commit.
 type Commit struct {
-	Jobs  int           // failed ones included
 	Pages int           // in SQLite's write-ahead log
 	Took  time.Duration // from the begin of the first job
 	Sync  time.Duration // to make it durable

@@ -107,9 +107,8 @@ type Unit struct {
 
 // View is an execution as a reader sees it.
 type View struct {
-	Tenant string
-	State  flow.State
-	Late   []LateResult
+	State flow.State
+	Late  []LateResult
 }
 
 // LateResult is a result that came too late to count and was kept as evidence.

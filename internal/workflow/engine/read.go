@@ -40,7 +40,7 @@ func (r *Reads) Execution(ctx context.Context, tenant string, id flow.ID, at uin
 		return View{}, fault.New(fault.NotFound, "EVENT_NOT_FOUND",
 			"execution %v has %d events, there is no event %d", id, ent.state.Seq, at)
 	}
-	v := View{Tenant: tenant, State: ent.state}
+	v := View{State: ent.state}
 	if at > 0 {
 		return v, nil // late results are no part of an earlier state
 	}

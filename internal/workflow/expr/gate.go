@@ -4,12 +4,6 @@ package expr
 // fork, and those of them that have ended, in the same order.
 type Branches struct{ Expected, Completed, Failed, Canceled []string }
 
-// Holds evaluates the expression of a CUSTOM join.
-func (p *Program) Holds(b Branches) (bool, error) {
-	ok, _, err := p.eval(b.vars())
-	return ok, err
-}
-
 func (b Branches) vars() map[string]any {
 	return map[string]any{
 		"expected": some(b.Expected), "completed": some(b.Completed), "failed": some(b.Failed),
