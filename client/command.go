@@ -28,6 +28,8 @@ type NodeError struct {
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
 	Detail  any    `json:"detail,omitempty"`
+	// Final says that another attempt would fail again: there is none, whatever the retry policy of the node says.
+	Final bool `json:"final,omitempty"`
 }
 
 func (e *NodeError) Error() string {

@@ -228,7 +228,7 @@ func (r *run) failure(t *Task, err error) FailNode {
 	}
 	failed = &NodeError{
 		Code: cut(failed.Code, maxCode), Message: cut(failed.Message, maxMessage),
-		Detail: failed.Detail,
+		Detail: failed.Detail, Final: failed.Final,
 	}
 	if raw, broken := asOutput(failed.Detail); broken != nil {
 		failed.Detail = map[string]string{"detail": fmt.Sprint(failed.Detail)}

@@ -70,6 +70,8 @@ type Failure struct {
 	Code    string          `json:"code,omitempty"`
 	Message string          `json:"message,omitempty"`
 	Detail  json.RawMessage `json:"detail,omitempty"`
+	// With true there is no other attempt, whatever the retry policy of the node says.
+	Final bool `json:"final,omitempty"`
 }
 
 // Actor: who caused it.
@@ -181,10 +183,12 @@ type Execution struct {
 	Seq   uint64          `json:"seq"`
 	Input json.RawMessage `json:"input,omitempty"`
 	// Of a COMPLETED execution, the output of the last node before Success.
-	Result       json.RawMessage `json:"result,omitempty"`
-	ResultRef    *DataRef        `json:"resultRef,omitempty"`
-	Error        *Failure        `json:"error,omitempty"`
-	FailedNodeID string          `json:"failedNodeId,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	ResultRef *DataRef        `json:"resultRef,omitempty"`
+	// Of a COMPLETED execution, the outcome of its Success node, when that names one.
+	Outcome      string   `json:"outcome,omitempty"`
+	Error        *Failure `json:"error,omitempty"`
+	FailedNodeID string   `json:"failedNodeId,omitempty"`
 	// Where and why cancel won.
 	Cancel *Cancel `json:"cancel,omitempty"`
 	// In the order of the graph.

@@ -20,6 +20,8 @@ type Retry struct {
 	InitialInterval string  `json:"initialInterval,omitempty"`
 	Backoff         float64 `json:"backoff,omitempty"`
 	MaxInterval     string  `json:"maxInterval,omitempty"`
+	// Codes of errors after which there is no other attempt.
+	Except []string `json:"except,omitempty"`
 }
 
 // NodeSpec: a node as the author of a graph wrote it.
@@ -39,6 +41,9 @@ type NodeSpec struct {
 	// Join with policy CUSTOM: a CEL expression over the lists expected, completed, failed,
 	// canceled.
 	Expression string `json:"expression,omitempty"`
+	// Success: what the end means to the business, such as paid or declined. The execution shows
+	// it.
+	Outcome string `json:"outcome,omitempty"`
 }
 
 // Edge: the way from a node to the next.

@@ -32,7 +32,7 @@ const (
 //
 // The function's result is the output of the Task, its error fails the attempt; a
 // *NodeError chooses code, message and detail. The retry policy of the node decides
-// what follows. A panic fails the attempt with ERR_PANIC, and the worker goes on.
+// what follows; with Final there is no other attempt. A panic fails the attempt with ERR_PANIC, and the worker goes on.
 //
 // A task may be handed out again when a worker was lost, so the function should be
 // safe to repeat; Task.Ref makes a good key for what it calls.

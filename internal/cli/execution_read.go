@@ -41,7 +41,8 @@ func printExecution(p *printer, e *client.Execution) {
 		"execution", e.ExecutionID, "graph", fmt.Sprintf("%s version %d", e.GraphID, e.GraphVersion),
 		"status", status(e.Status), "correlation", e.CorrelationID, "created", e.CreatedAt, "started", e.StartedAt,
 		"ended", e.EndedAt, "archived", e.ArchivedAt, "events", e.Seq, "input", data(e.Input, nil),
-		"result", data(e.Result, e.ResultRef), "error", failed, "failed node", e.FailedNodeID, "cancel", cancel,
+		"outcome", e.Outcome, "result", data(e.Result, e.ResultRef), "error", failed, "failed node", e.FailedNodeID,
+		"cancel", cancel,
 	)
 	columns("NODE, TYPE, STATUS, ATTEMPT, WORKER, WHAT", func(n *client.Node) []any {
 		return []any{n.NodeID, n.Type, status(n.Status), number(n.Attempt), n.WorkerID, aboutNode(n)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"renga.dev/renga/client"
 )
@@ -121,9 +122,12 @@ func settings(n *client.NodeSpec) string {
 	if r := n.Retry; r != nil && r.MaxAttempts > 1 {
 		retry = fmt.Sprintf("%d attempts from %s, ×%v up to %s", r.MaxAttempts, r.InitialInterval, r.Backoff,
 			r.MaxInterval)
+		if len(r.Except) > 0 {
+			retry += ", none after " + strings.Join(r.Except, " or ")
+		}
 	}
 	return listed(with("queue ", n.Queue), retry, with("timeout ", n.Timeout), with("key ", n.WaitKey),
-		string(n.Policy), n.Expression)
+		string(n.Policy), n.Expression, with("outcome ", n.Outcome))
 }
 
 type graphListCmd struct{ paging }

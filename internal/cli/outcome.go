@@ -28,6 +28,7 @@ type outcome struct {
 const (
 	doSucceed = "succeed"
 	doFail    = "fail"
+	doFinal   = "final"   // it fails, and another attempt would fail again
 	doTimeout = "timeout" // it takes longer than it may, and the worker is alive
 	doLost    = "lost"    // the worker is never heard of again
 	doResume  = "resume"
@@ -36,7 +37,7 @@ const (
 )
 
 var outcomesOf = map[flow.Kind][]string{
-	flow.TaskKind: {doSucceed, doFail, doTimeout, doLost, doWait, doCancel},
+	flow.TaskKind: {doSucceed, doFail, doFinal, doTimeout, doLost, doWait, doCancel},
 	flow.WaitKind: {doResume, doTimeout, doCancel},
 }
 
@@ -63,7 +64,7 @@ func parseOutcome(text string) (node string, out outcome, err error) {
 		if given {
 			out.Output = jsontext.Value(with)
 		}
-	case doFail:
+	case doFail, doFinal:
 		out.Code, out.Message, _ = strings.Cut(with, ":")
 	case doWait:
 		out.WaitKey = with

@@ -232,6 +232,11 @@ func commandOf(n *flow.Node, o outcome) flow.Command {
 			fail.Error = &flow.Error{Code: o.Code, Message: o.Message, Detail: o.Detail}
 		}
 		return fail
+	case doFinal:
+		return flow.Fail{
+			Node: n.ID, Attempt: n.Attempt, Worker: n.Worker,
+			Error: &flow.Error{Code: o.Code, Message: o.Message, Detail: o.Detail, Final: true},
+		}
 	case doWait:
 		return flow.Wait{Node: n.ID, Attempt: n.Attempt, Worker: n.Worker, WaitKey: o.WaitKey}
 	case doResume:

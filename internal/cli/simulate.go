@@ -31,6 +31,7 @@ Task succeeds and every Wait is resumed, unless an outcome says otherwise:
 
   succeed[:OUTPUT]        Task: it succeeds
   fail[:CODE[:MESSAGE]]   Task: the attempt fails; the retry policy of the node decides what follows
+  final[:CODE[:MESSAGE]]  Task: the attempt fails, and there is no other one, whatever the retry policy says
   timeout                 its timeout passes: of a Task while its worker is alive, of a Wait while nobody resumes it
   lost                    Task: its worker is never heard of again; the lease, or an earlier timeout, runs out
   wait[:KEY]              Task: it waits for somebody, is resumed, and its next outcome follows
@@ -143,6 +144,7 @@ type simulation struct {
 	GraphDigest  string       `json:"graphDigest"`
 	Took         string       `json:"took"`
 	Result       flow.Data    `json:"result,omitzero"`
+	Outcome      string       `json:"outcome,omitzero"`
 	Error        *flow.Error  `json:"error,omitzero"`
 	FailedNodeID string       `json:"failedNodeId,omitzero"`
 	CancelSeq    uint64       `json:"cancelSeq,omitzero"`
@@ -168,7 +170,8 @@ func (p *player) report() *simulation {
 	s := &p.state
 	out := &simulation{
 		Status: s.Status.String(), GraphID: s.GraphID, GraphDigest: s.GraphDigest, Took: p.took().String(),
-		Error: s.Error, FailedNodeID: s.FailedNode, CancelSeq: s.CancelSeq, Events: p.log, WaitsFor: p.stuck(),
+		Outcome: s.Outcome,
+		Error:   s.Error, FailedNodeID: s.FailedNode, CancelSeq: s.CancelSeq, Events: p.log, WaitsFor: p.stuck(),
 	}
 	for _, d := range p.told {
 		v := playedView{
@@ -270,6 +273,9 @@ func (p *player) verdict(on screen) string {
 	tail := fmt.Sprintf("after %v and %s", p.took(), count(len(p.log), "event", "events"))
 	switch s.Status {
 	case flow.Completed:
+		if s.Outcome != "" {
+			tail += ", outcome " + s.Outcome
+		}
 		if result := flow.DataOf(p.last().Payload); result != nil {
 			return fmt.Sprintf("%s %s, with %s", status, tail, clean(string(result)))
 		}

@@ -134,13 +134,15 @@ type tasksFailCmd struct {
 	Code    string `placeholder:"CODE" help:"What kind of failure."`
 	Message string `placeholder:"TEXT" help:"What happened."`
 	Detail  string `placeholder:"JSON" help:"More: a JSON object, @FILE or -."`
+	Final   bool   `help:"Another attempt would fail again: there is none."`
 }
 
 func (tasksFailCmd) Help() string {
-	return `The retry policy of the node decides what follows.
+	return `The retry policy of the node decides what follows; after a --final failure there is no other attempt.
 
 Examples:
-  renga tasks fail 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 charge --code NO_MONEY --message "the card was declined"`
+  renga tasks fail 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 charge --code NO_MONEY --message "the card was declined"
+  renga tasks fail 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 charge --code NO_ACCOUNT --final`
 }
 
 func (c *tasksFailCmd) Run(ctx context.Context, r *remote) error {
@@ -152,8 +154,8 @@ func (c *tasksFailCmd) Run(ctx context.Context, r *remote) error {
 		Key: c.IdempotencyKey, ExecutionID: c.ID, NodeID: c.Node, Attempt: c.Attempt,
 		WorkerID: orPerson(c.Worker),
 	}
-	if c.Code != "" || c.Message != "" || detail != nil {
-		cmd.Error = &client.NodeError{Code: c.Code, Message: c.Message, Detail: detail}
+	if c.Code != "" || c.Message != "" || detail != nil || c.Final {
+		cmd.Error = &client.NodeError{Code: c.Code, Message: c.Message, Detail: detail, Final: c.Final}
 	}
 	return r.send(ctx, &c.sending, cmd, c.reported("Reported the failure of"))
 }

@@ -107,7 +107,8 @@ func (w *why) explain(e *client.Execution, now time.Time) {
 	case client.Canceled:
 		w.explainCancel(e)
 	case client.Completed:
-		w.add("It COMPLETED at %s: a Success node was reached%s.", instant(e.EndedAt), w.through())
+		w.add("It COMPLETED at %s: a Success node was reached%s%s.", instant(e.EndedAt), with(", outcome ", e.Outcome),
+			w.through())
 	case client.Failed:
 		w.explainFailure(e)
 	default:

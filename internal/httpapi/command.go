@@ -21,7 +21,7 @@ const (
 	maxWorker    = 128
 	maxReason    = 1024
 	maxMessage   = 4096
-	maxErrorCode = 128
+	maxErrorCode = flow.MaxErrorCode
 	maxAttempt   = 1<<31 - 1
 	maxQueues    = 100
 	maxTasks     = 100

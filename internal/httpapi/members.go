@@ -117,6 +117,12 @@ func setFailure(e *flow.Error, field, path string, value jsontext.Value) error {
 		}
 		e.Detail = value
 		return nil
+	case "final":
+		if k := value.Kind(); k != 't' && k != 'f' {
+			return rest.Invalid(path, "%s must be true or false", path)
+		}
+		e.Final = value.Kind() == 't'
+		return nil
 	default:
 		return unknown(path)
 	}

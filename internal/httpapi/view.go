@@ -23,6 +23,7 @@ type executionView struct {
 	Input             flow.Data           `json:"input,omitzero"`
 	Result            flow.Data           `json:"result,omitzero"`
 	ResultRef         *dataRef            `json:"resultRef,omitzero"`
+	Outcome           string              `json:"outcome,omitzero"`
 	Error             *flow.Error         `json:"error,omitzero"`
 	FailedNodeID      string              `json:"failedNodeId,omitzero"`
 	Cancel            *cancelView         `json:"cancel,omitzero"`
@@ -91,7 +92,7 @@ func showExecution(v *engine.View) *executionView {
 		ExecutionID: s.Execution, Status: s.Status.String(), CancelRequestedAt: instantOrNull(s.CancelRequestedAt),
 		GraphID: s.GraphID, GraphVersion: s.GraphVersion, CorrelationID: s.CorrelationID,
 		CreatedAt: s.CreatedAt, StartedAt: s.StartedAt, EndedAt: s.EndedAt, ArchivedAt: s.ArchivedAt,
-		Seq: s.Seq, Input: s.Input, Error: s.Error, FailedNodeID: s.FailedNode, LateResults: v.Late,
+		Seq: s.Seq, Input: s.Input, Outcome: s.Outcome, Error: s.Error, FailedNodeID: s.FailedNode, LateResults: v.Late,
 		Nodes: make([]nodeView, len(s.Nodes)),
 	}
 	out.Result, out.ResultRef = showBlob(s.Result)
@@ -119,7 +120,7 @@ func showNode(n *flow.Node) nodeView {
 	out.Metrics, out.MetricsRef = showBlob(n.Metrics)
 	out.Output, out.OutputRef = showBlob(n.Output)
 	if n.Error != nil {
-		out.ReasonClass, out.RetryAdvice = adviceOnError(n.Error.Code)
+		out.ReasonClass, out.RetryAdvice = adviceOnError(n.Error)
 	}
 	if g := n.Gate; g != nil {
 		out.Gate = &gateView{g.Expected, g.Completed, g.Failed, g.Canceled, g.Passable, g.Passed}
@@ -127,13 +128,17 @@ func showNode(n *flow.Node) nodeView {
 	return out
 }
 
-// adviceOnError classes a node's failure by its code. A worker's own code counts as infrastructure.
-func adviceOnError(code string) (fault.ReasonClass, fault.RetryAdvice) {
-	switch code {
+// adviceOnError classes a node's failure by its code. A worker's own code counts as infrastructure, unless the worker
+// says that it is final.
+func adviceOnError(e *flow.Error) (fault.ReasonClass, fault.RetryAdvice) {
+	switch e.Code {
 	case flow.CodeNoEdge, flow.CodeExpression:
 		return fault.ReasonValidation, fault.RetryAfterFix
 	case flow.CodeCanceled, flow.CodeNotPassable:
 		return fault.ReasonRunConflict, fault.DoNotRetry
+	}
+	if e.Final {
+		return fault.ReasonValidation, fault.DoNotRetry
 	}
 	return fault.ReasonInfra, fault.RetryWithBackoff
 }

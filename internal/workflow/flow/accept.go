@@ -41,7 +41,9 @@ func Accept(c Command) (Command, bool) {
 		}
 		detail := own.Error.Detail
 		if acceptLarge(&detail) {
-			own.Error = &Error{Code: own.Error.Code, Message: own.Error.Message, Detail: detail}
+			e := *own.Error
+			e.Detail = detail
+			own.Error = &e
 			return own, true
 		}
 	}
@@ -98,7 +100,9 @@ func (d *draft) takeError(e *Error) (*Error, error) {
 		if err != nil {
 			return nil, err
 		}
-		e = &Error{Code: e.Code, Message: e.Message, Detail: detail}
+		accepted := *e
+		accepted.Detail = detail
+		e = &accepted
 	}
 	return e, d.room(e.size())
 }

@@ -46,7 +46,7 @@ func (s *State) applyExecution(ev *Event) {
 		}
 	case *ExecutionCompleted:
 		if s.end(ev) {
-			s.Result = blob(p.Result, ev.Seq)
+			s.Result, s.Outcome = blob(p.Result, ev.Seq), p.Outcome
 		}
 	case *ExecutionFailed:
 		if s.end(ev) {
@@ -63,7 +63,7 @@ func (s *State) applyExecution(ev *Event) {
 	case *ExecutionCanceled:
 		if s.end(ev) {
 			// Whatever ended before, in another order, did not end so.
-			s.Result, s.Error, s.FailedNode = Blob{}, nil, ""
+			s.Result, s.Outcome, s.Error, s.FailedNode = Blob{}, "", nil, ""
 		}
 	case *ExecutionArchived:
 		if s.ArchivedAt == 0 {

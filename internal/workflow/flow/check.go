@@ -2,7 +2,9 @@ package flow
 
 import (
 	"fmt"
+	"slices"
 	"time"
+	"unicode/utf8"
 
 	"renga.dev/renga/internal/platform/fault"
 )
@@ -30,6 +32,9 @@ func checkNode(i int, n *NodeSpec) error {
 		return refuseField(n, "timeout", "must be at most %s", hours(MaxSpan))
 	case !validWaitKey(n.WaitKey):
 		return refuseField(n, "waitKey", "must be 1 to %d characters", MaxWaitKey)
+	case n.Outcome != "" && (!ValidName(n.Outcome) || len(n.Outcome) > MaxOutcome):
+		return refuseField(n, "outcome", "%q is not a name: use 1 to %d of A-Z a-z 0-9 . _ -", shorten(n.Outcome),
+			MaxOutcome)
 	}
 	if err := checkRetry(n); err != nil {
 		return err
@@ -39,6 +44,7 @@ func checkNode(i int, n *NodeSpec) error {
 
 func checkFields(n *NodeSpec) error {
 	task, wait, join := n.Type == TaskKind, n.Type == WaitKind, n.Type == JoinKind
+	success := n.Type == SuccessKind
 	for _, f := range [...]struct {
 		name       string
 		has, fits  bool
@@ -50,6 +56,7 @@ func checkFields(n *NodeSpec) error {
 		{"waitKey", n.WaitKey != "", wait, "a Wait"},
 		{"policy", n.Policy != "", join, "a Join"},
 		{"expression", n.Expression != "", join, "a Join"},
+		{"outcome", n.Outcome != "", success, "a Success"},
 	} {
 		if f.has && !f.fits {
 			return refuseField(n, f.name, "belongs to %s, not to a %s", f.whereItIsA, n.Type)
@@ -72,6 +79,17 @@ func checkRetry(n *NodeSpec) error {
 		return refuseField(n, "retry.initialInterval", "must be 0s to %s", hours(MaxSpan))
 	case r.MaxInterval < 0 || r.MaxInterval > Duration(MaxSpan):
 		return refuseField(n, "retry.maxInterval", "must be 0s to %s", hours(MaxSpan))
+	case len(r.Except) > MaxExcept:
+		return refuseField(n, "retry.except", "has %d codes; at most %d are allowed", len(r.Except), MaxExcept)
+	}
+	for i, code := range r.Except {
+		switch {
+		case code == "" || !utf8.ValidString(code) || utf8.RuneCountInString(code) > MaxErrorCode:
+			return refuseField(n, fmt.Sprintf("retry.except[%d]", i), "must be a code of 1 to %d characters",
+				MaxErrorCode)
+		case slices.Contains(r.Except[:i], code):
+			return refuseField(n, fmt.Sprintf("retry.except[%d]", i), "%q is there twice", shorten(code))
+		}
 	}
 	return nil
 }

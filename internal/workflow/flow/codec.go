@@ -156,7 +156,12 @@ func (p *ExecutionStarted) write(w *Writer) {
 
 func (p *ExecutionCompleted) write(w *Writer) {
 	w.Raw(`{`)
-	w.data(`"result":`, p.Result)
+	comma := ""
+	if p.Result != nil {
+		w.data(`"result":`, p.Result)
+		comma = ","
+	}
+	w.Text(comma+`"outcome":`, p.Outcome)
 }
 
 func (p *NodeCreated) write(w *Writer) {

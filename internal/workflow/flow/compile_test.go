@@ -307,6 +307,27 @@ func TestAGraphThatCannotRunIsRefused(t *testing.T) {
 			"expression without CUSTOM", "nodes: [{nodeId: j, type: Join, expression: 'true'}]\n",
 			`node "j": expression: is only for the policy CUSTOM`, "j", "expression",
 		},
+		{
+			"outcome of a Task", "nodes: [{nodeId: a, type: Task, outcome: paid}]\n",
+			`node "a": outcome: belongs to a Success, not to a Task`, "a", "outcome",
+		},
+		{
+			"outcome that is no name", "nodes: [{nodeId: a, type: Success, outcome: not paid}]\n",
+			`node "a": outcome: "not paid" is not a name: use 1 to 64 of A-Z a-z 0-9 . _ -`, "a", "outcome",
+		},
+		{
+			"long outcome", "nodes: [{nodeId: a, type: Success, outcome: " + strings.Repeat("x", 65) + "}]\n",
+			`node "a": outcome: "` + strings.Repeat("x", 64) + `…" is not a name: use 1 to 64 of A-Z a-z 0-9 . _ -`,
+			"a", "outcome",
+		},
+		{
+			"code twice", "nodes: [{nodeId: a, type: Task, retry: {except: [E, F, E]}}]\n",
+			`node "a": retry.except[2]: "E" is there twice`, "a", "retry.except[2]",
+		},
+		{
+			"long code", "nodes: [{nodeId: a, type: Task, retry: {except: [" + strings.Repeat("x", 129) + "]}}]\n",
+			`node "a": retry.except[0]: must be a code of 1 to 128 characters`, "a", "retry.except[0]",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -36,12 +37,17 @@ func (c Expire) decide(d *draft) error {
 // fail ends an attempt badly. A Task that has another one gets it later; any other node has failed.
 func (d *draft) fail(i int, e *Error) {
 	n, policy := d.Nodes[i], d.plan.nodes[i].spec.Retry
-	if policy == nil || n.Attempt >= policy.MaxAttempts {
+	if policy == nil || n.Attempt >= policy.MaxAttempts || policy.ends(e) {
 		d.ended = ending{how: branchFailed, node: i, err: e}
 		return
 	}
 	at := d.facts.Now.Add(policy.delay(n.Attempt))
 	d.emit(&NodeFailReported{NodeID: n.ID, Error: e, Attempt: n.Attempt, RetryAt: at})
+}
+
+// ends reports whether an error is final: the worker or the author of the graph says so.
+func (r *Retry) ends(e *Error) bool {
+	return e != nil && (e.Final || slices.Contains(r.Except, e.Code))
 }
 
 func (r *Retry) delay(attempt int) time.Duration {

@@ -49,6 +49,7 @@ func (w *words) add(name string, value any) {
 			*w = append(*w, name+"="+v.Code)
 			w.add("message", v.Message)
 			w.add("detail", v.Detail)
+			w.add("final", v.Final)
 		}
 	case *float64:
 		if v != nil {
@@ -77,6 +78,7 @@ func describe(ev *Event) string {
 		w.add("input", p.Input)
 	case *ExecutionCompleted:
 		w.add("result", p.Result)
+		w.add("outcome", p.Outcome)
 	case *ExecutionArchived:
 		w.add("reason", p.Reason)
 	case *ExecutionCancelRequested:
@@ -163,6 +165,7 @@ func describeState(s *State) string {
 	w.add("archivedAt", s.ArchivedAt)
 	w.add("cancelSeq", int(s.CancelSeq))
 	w.add("result", s.Result)
+	w.add("outcome", s.Outcome)
 	w.add("failedNode", s.FailedNode)
 	w.add("error", s.Error)
 	w.add("next", s.NextDeadline())

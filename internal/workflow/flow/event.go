@@ -79,6 +79,7 @@ type Error struct {
 	Code    string         `json:"code,omitempty"`
 	Message string         `json:"message,omitempty"`
 	Detail  jsontext.Value `json:"detail,omitzero"`
+	Final   bool           `json:"final,omitzero"` // + another attempt would fail again: there is none
 }
 
 // Data is any JSON object that the core carries and does not interpret.
@@ -96,7 +97,8 @@ type (
 		StartedBy *Actor `json:"startedBy,omitzero"`
 	}
 	ExecutionCompleted struct {
-		Result Data `json:"result,omitzero"`
+		Result  Data   `json:"result,omitzero"`
+		Outcome string `json:"outcome,omitempty"` // + of the Success node that was reached
 	}
 	ExecutionArchived struct {
 		Reason string `json:"reason,omitempty"`

@@ -23,7 +23,7 @@ func (r *router) finish(i, from int) {
 		}
 		r.d.emit(&NodeSucceeded{NodeID: n.ID})
 		r.d.stop("execution completed")
-		r.d.emit(&ExecutionCompleted{Result: result})
+		r.d.emit(&ExecutionCompleted{Result: result, Outcome: r.d.plan.nodes[i].spec.Outcome})
 	case FailedKind:
 		r.d.emit(&NodeSucceeded{NodeID: n.ID})
 		r.d.stop("execution failed")

@@ -108,6 +108,7 @@ type Retry struct {
 	InitialInterval Duration `json:"initialInterval"` // default 1s
 	Backoff         float64  `json:"backoff"`         // default 2
 	MaxInterval     Duration `json:"maxInterval"`     // default 1h
+	Except          []string `json:"except,omitzero"` // codes of errors after which there is no other attempt
 }
 
 // The defaults.
@@ -130,6 +131,7 @@ type NodeSpec struct {
 	WaitKey    string   `json:"waitKey,omitempty"` // Wait
 	Policy     Policy   `json:"policy,omitempty"`  // Join; default ALL_SUCCESS
 	Expression string   `json:"expression,omitempty"`
+	Outcome    string   `json:"outcome,omitempty"` // Success
 }
 
 // Edge leads from a node to the next one.
@@ -160,6 +162,9 @@ const (
 	MaxSpan        = 365 * 24 * time.Hour // of a timeout or an interval
 	MaxName        = 128                  // bytes of a name
 	MaxWaitKey     = 255                  // characters of a wait key
+	MaxOutcome     = 64                   // bytes of the outcome of a Success node
+	MaxExcept      = 64                   // codes after which a Task is not tried again
+	MaxErrorCode   = 128                  // characters of the code of an error
 )
 
 // ValidName reports whether s can be the name of a node, a queue or a graph.
@@ -203,10 +208,19 @@ func (r *Retry) withDefaults(def *Retry) *Retry {
 	full := *r
 	full.MaxAttempts = cmp.Or(full.MaxAttempts, def.MaxAttempts)
 	full.Backoff = cmp.Or(full.Backoff, def.Backoff)
-	if full == *def {
+	if len(full.Except) == 0 {
+		full.Except = nil
+	}
+	if full.Except == nil && full.same(def) {
 		return def
 	}
 	return &full
+}
+
+// same compares all but the codes.
+func (r *Retry) same(other *Retry) bool {
+	return r.MaxAttempts == other.MaxAttempts && r.InitialInterval == other.InitialInterval &&
+		r.Backoff == other.Backoff && r.MaxInterval == other.MaxInterval
 }
 
 // canonical is a graph with its defaults as canonical JSON (RFC 8785), so that graphs that say the

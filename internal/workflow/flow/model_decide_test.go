@@ -161,11 +161,14 @@ func (m *model) carryOut(c flow.Command, n *modelNode, f flow.Facts) {
 		m.next(c.Next, n, c.Worker)
 	case flow.Fail:
 		m.leased(n)
-		code := ""
+		code, again := "", true
 		if c.Error != nil {
 			code = c.Error.Code
+			if again = !c.Error.Final; !again {
+				m.note("no retry after a final error")
+			}
 		}
-		m.fail(n.NodeID, code, true)
+		m.fail(n.NodeID, code, again)
 		m.next(c.Next, n, c.Worker)
 	case flow.CancelNode:
 		reached := n.live()

@@ -111,7 +111,11 @@ func (b *builder) edge(l loose, to string) {
 // terminal is the one terminal node of a kind.
 func (b *builder) terminal(kind flow.Kind) string {
 	if b.ends[kind] == "" {
-		b.ends[kind] = b.node(flow.NodeSpec{NodeID: "end-" + kind.String(), Type: kind}, nil)
+		spec := flow.NodeSpec{NodeID: "end-" + kind.String(), Type: kind}
+		if kind == flow.SuccessKind && b.odds(50) {
+			spec.Outcome = "paid"
+		}
+		b.ends[kind] = b.node(spec, nil)
 	}
 	return b.ends[kind]
 }
@@ -158,6 +162,9 @@ func (b *builder) taskSpec() flow.NodeSpec {
 				3*time.Second),
 			Backoff:     pickOne(b.r, 2, 1, 1.5, 3),
 			MaxInterval: span(b.r, time.Hour, time.Hour, 0, time.Minute, 150*time.Millisecond),
+		}
+		if b.odds(25) {
+			spec.Retry.Except = pickOne(b.r, []string{"E2"}, []string{"ERR_TIMEOUT", "E1"})
 		}
 	}
 	return spec
@@ -294,6 +301,9 @@ func (b *builder) write() []byte {
 				put(retry, "maxAttempts", r.MaxAttempts, 1)
 				put(retry, "initialInterval", time.Duration(r.InitialInterval).String(), "1s")
 				put(retry, "backoff", r.Backoff, 2.0)
+				if r.Except != nil {
+					retry["except"] = r.Except
+				}
 				put(retry, "maxInterval", time.Duration(r.MaxInterval).String(), "1h0m0s")
 				o["retry"] = retry
 			}
@@ -302,6 +312,8 @@ func (b *builder) write() []byte {
 		case flow.JoinKind:
 			put(o, "policy", string(n.Policy), "ALL_SUCCESS")
 			put(o, "expression", n.Expression, "")
+		case flow.SuccessKind:
+			put(o, "outcome", n.Outcome, "")
 		}
 		if n.Timeout != 0 {
 			o["timeout"] = time.Duration(n.Timeout).String()

@@ -17,7 +17,7 @@ func fields(ev flow.Event) string {
 	case *flow.ExecutionStarted:
 		return "startedBy=" + who(p.StartedBy)
 	case *flow.ExecutionCompleted:
-		return fmt.Sprintf("result=%s", string(p.Result))
+		return fmt.Sprintf("result=%s outcome=%s", string(p.Result), p.Outcome)
 	case *flow.ExecutionArchived:
 		return "reason=" + p.Reason
 	case *flow.ExecutionCancelRequested:

@@ -3,6 +3,7 @@ package flow_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func (m *model) finish(n, from *modelNode) {
 	m.put(n, "SUCCEEDED")
 	switch n.Type {
 	case flow.SuccessKind:
-		m.emit("EXECUTION_COMPLETED", "", "result="+from.output)
+		m.emit("EXECUTION_COMPLETED", "", "result="+from.output+" outcome="+n.Outcome)
 		m.end("COMPLETED")
 	case flow.FailedKind:
 		node, code := n.NodeID, "FAILED"
@@ -179,6 +180,10 @@ func (m *model) succeed(id, output string) {
 func (m *model) fail(id, code string, again bool) {
 	n := m.nodes[id]
 	n.code = code
+	if again && n.Retry != nil && slices.Contains(n.Retry.Except, code) {
+		m.note("no retry after " + code)
+		again = false
+	}
 	if again && n.Retry != nil && n.attempt < n.Retry.MaxAttempts {
 		m.note("retried")
 		n.retryAt = m.now + pause(n.Retry, n.attempt)

@@ -209,7 +209,8 @@ func (p *player) failure() *flow.Error {
 		nil,
 		&flow.Error{Code: "E1", Message: "no luck"},
 		&flow.Error{Code: "E2", Detail: flow.Data(`{"k":1}`)},
-		&flow.Error{Message: "no code"})
+		&flow.Error{Message: "no code"},
+		&flow.Error{Code: "E1", Final: true})
 }
 
 // data is an object most of the time, seldom one that is too large for the state.

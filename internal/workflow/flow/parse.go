@@ -151,6 +151,9 @@ var strictly = json.WithUnmarshalers(json.JoinUnmarshalers(
 	}),
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, l *[]NodeSpec) error { return readList(d, l, MaxNodes, "nodes") }),
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, l *[]Edge) error { return readList(d, l, MaxEdges, "edges") }),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, l *[]string) error {
+		return readList(d, l, MaxExcept, "codes in one retry.except")
+	}),
 	json.UnmarshalFromFunc(readWord[string]),
 	json.UnmarshalFromFunc(readWord[Policy]),
 	json.UnmarshalFromFunc(readWord[Outcome]),

@@ -350,8 +350,10 @@ func (a args) command(t testing.TB, verb, node string) Command {
 		return Succeed{Node: node, Attempt: attempt, Worker: worker, Output: a.data("output"), Next: a.has("next")}
 	case "fail":
 		c := Fail{Node: node, Attempt: attempt, Worker: worker, Next: a.has("next")}
-		if a.has("code") || a.has("message") || a.has("detail") {
-			c.Error = &Error{Code: a.words["code"], Message: a.text("message"), Detail: a.data("detail")}
+		if a.has("code") || a.has("message") || a.has("detail") || a.has("final") {
+			c.Error = &Error{
+				Code: a.words["code"], Message: a.text("message"), Detail: a.data("detail"), Final: a.has("final"),
+			}
 		}
 		return c
 	}

@@ -110,6 +110,7 @@ type State struct {
 	CorrelationID     string   `json:"correlationId,omitempty"` // of its creation; deadlines use it
 	Input             Data     `json:"input,omitzero"`
 	Result            Blob     `json:"result,omitzero"`
+	Outcome           string   `json:"outcome,omitempty"` // of the Success node that was reached
 	Error             *Error   `json:"error,omitzero"`
 	FailedNode        string   `json:"failedNode,omitempty"`
 	CreatedAt         Time     `json:"createdAt"`
