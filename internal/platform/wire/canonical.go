@@ -52,7 +52,7 @@ func (h Hash) String() string {
 // canon rewrites one body in one pass. Members of an object are written as they
 // come and only moved when the object ends and they were not in order.
 type canon struct {
-	scanner
+	Scanner
 	out     []byte
 	members []member // of all open objects, innermost last
 	tmp     []byte   // a decoded string, or an object being put in order
@@ -70,7 +70,7 @@ var canons = sync.Pool{New: func() any { return new(canon) }}
 func takeCanon() *canon { return canons.Get().(*canon) }
 
 func (c *canon) release() {
-	c.in, c.omit = nil, nil
+	c.In, c.omit = nil, nil
 	if cap(c.out) <= keepBuffer && cap(c.tmp) <= keepBuffer && cap(c.members) <= keepBuffer/32 {
 		canons.Put(c)
 	}
@@ -79,22 +79,22 @@ func (c *canon) release() {
 // run leaves the canonical form of body in c.out and, when it is an object, its
 // members in c.members.
 func (c *canon) run(body []byte, opts Options) error {
-	c.in, c.pos = body, 0
+	c.In, c.Pos = body, 0
 	c.out, c.members, c.omit = c.out[:0], c.members[:0], opts.Omit
-	c.space()
+	c.Space()
 	if err := c.value(0); err != nil {
 		return err
 	}
-	c.space()
-	if c.pos != len(c.in) {
-		return c.fail("there is something after the JSON value")
+	c.Space()
+	if c.Pos != len(c.In) {
+		return c.Fail("there is something after the JSON value")
 	}
 	return nil
 }
 
 // value rewrites the value at the cursor, which has depth containers around it.
 func (c *canon) value(depth int) error {
-	switch b := c.peek(); b {
+	switch b := c.Peek(); b {
 	case '{':
 		return c.object(depth)
 	case '[':
@@ -111,55 +111,55 @@ func (c *canon) value(depth int) error {
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		return c.number()
 	}
-	return c.fail("a JSON value was expected")
+	return c.Fail("a JSON value was expected")
 }
 
 func (c *canon) literal(word string) error {
-	if !bytes.HasPrefix(c.in[c.pos:], []byte(word)) {
-		return c.fail("a JSON value was expected")
+	if !bytes.HasPrefix(c.In[c.Pos:], []byte(word)) {
+		return c.Fail("a JSON value was expected")
 	}
-	c.pos += len(word)
+	c.Pos += len(word)
 	c.out = append(c.out, word...)
 	return nil
 }
 
 func (c *canon) array(depth int) error {
 	if depth == MaxDepth {
-		return tooDeep()
+		return TooDeep()
 	}
-	c.pos++
+	c.Pos++
 	c.out = append(c.out, '[')
-	c.space()
-	for more := c.peek() != ']'; more; {
+	c.Space()
+	for more := c.Peek() != ']'; more; {
 		if err := c.value(depth + 1); err != nil {
 			return err
 		}
-		c.space()
-		switch c.peek() {
+		c.Space()
+		switch c.Peek() {
 		case ',':
-			c.pos++
+			c.Pos++
 			c.out = append(c.out, ',')
-			c.space()
+			c.Space()
 		case ']':
 			more = false
 		default:
-			return c.fail("',' or ']' was expected after an array element")
+			return c.Fail("',' or ']' was expected after an array element")
 		}
 	}
-	c.pos++
+	c.Pos++
 	c.out = append(c.out, ']')
 	return nil
 }
 
 func (c *canon) object(depth int) error {
 	if depth == MaxDepth {
-		return tooDeep()
+		return TooDeep()
 	}
-	c.pos++
+	c.Pos++
 	open, first, ordered := len(c.out), len(c.members), true
 	c.out = append(c.out, '{')
-	c.space()
-	for more := c.peek() != '}'; more; {
+	c.Space()
+	for more := c.Peek() != '}'; more; {
 		m, err := c.member(depth)
 		if err != nil {
 			return err
@@ -167,46 +167,46 @@ func (c *canon) object(depth int) error {
 		if n := len(c.members); n > first && ordered {
 			switch order := c.compare(c.members[n-1], m); {
 			case order == 0:
-				return duplicate(c.name(m))
+				return Duplicate(c.name(m))
 			case order > 0:
 				ordered = false
 			}
 		}
 		c.members = append(c.members, m)
-		c.space()
-		switch c.peek() {
+		c.Space()
+		switch c.Peek() {
 		case ',':
-			c.pos++
+			c.Pos++
 			c.out = append(c.out, ',')
-			c.space()
+			c.Space()
 		case '}':
 			more = false
 		default:
-			return c.fail("',' or '}' was expected after a member")
+			return c.Fail("',' or '}' was expected after a member")
 		}
 	}
-	c.pos++
+	c.Pos++
 	c.out = append(c.out, '}')
 	return c.close(depth, open, first, ordered)
 }
 
 // member rewrites `"name": value` at the cursor.
 func (c *canon) member(depth int) (m member, err error) {
-	if c.peek() != '"' {
-		return m, c.fail("a member name in quotes was expected")
+	if c.Peek() != '"' {
+		return m, c.Fail("a member name in quotes was expected")
 	}
 	m.start = len(c.out)
 	if m.escaped, err = c.str(); err != nil {
 		return m, err
 	}
 	m.key = len(c.out) - 1
-	c.space()
-	if c.peek() != ':' {
-		return m, c.fail("':' was expected after a member name")
+	c.Space()
+	if c.Peek() != ':' {
+		return m, c.Fail("':' was expected after a member name")
 	}
-	c.pos++
+	c.Pos++
 	c.out = append(c.out, ':')
-	c.space()
+	c.Space()
 	err = c.value(depth + 1)
 	m.end = len(c.out)
 	return m, err
@@ -235,7 +235,7 @@ func (c *canon) sort(first int) error {
 	slices.SortFunc(members, c.compare)
 	for i := 1; i < len(members); i++ {
 		if c.compare(members[i-1], members[i]) == 0 {
-			return duplicate(c.name(members[i]))
+			return Duplicate(c.name(members[i]))
 		}
 	}
 	return nil

@@ -44,12 +44,13 @@ var strict = json.JoinOptions(
 	json.WithUnmarshalers(json.UnmarshalFromFunc(decodeStrictly)),
 )
 
-// expected is what a field wanted instead.
-type expected string
+// Expected is the error of a field that wanted something else: "a string".
+type Expected string
 
-func (e expected) Error() string { return "expected " + string(e) }
+func (e Expected) Error() string { return "expected " + string(e) }
 
-const whole expected = "a whole number"
+// Whole is what an integer expects.
+const Whole Expected = "a whole number"
 
 // decodeStrictly reads integers in every spelling and refuses null; all other
 // values are left to the library.
@@ -83,7 +84,7 @@ func decodeInt(dec *jsontext.Decoder, low, high int64, set func(int64)) error {
 	}
 	n, ok := ParseInt(raw)
 	if !ok || n < low || n > high {
-		return whole
+		return Whole
 	}
 	set(n)
 	return nil
@@ -115,7 +116,7 @@ func explain(err error) error {
 	if !errors.As(err, &semantic) {
 		return fault.New(fault.Invalid, CodeInvalid, "the body is not valid JSON")
 	}
-	var want expected
+	var want Expected
 	switch {
 	case errors.Is(err, json.ErrUnknownName):
 		return refuse(" is not a known field")
@@ -152,7 +153,7 @@ func FieldPath(pointer jsontext.Pointer) string {
 			path.WriteByte('.')
 		}
 		if !Name(token) {
-			token = quote([]byte(token))
+			token = Quote([]byte(token))
 		}
 		path.WriteString(token)
 	}
@@ -160,7 +161,7 @@ func FieldPath(pointer jsontext.Pointer) string {
 }
 
 // describe says in the words of JSON what a Go type reads.
-func describe(t reflect.Type) expected {
+func describe(t reflect.Type) Expected {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -177,7 +178,7 @@ func describe(t reflect.Type) expected {
 		return "true or false"
 	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64:
 		if !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
-			return whole
+			return Whole
 		}
 	case reflect.Float64, reflect.Float32:
 		return "a number"

@@ -73,31 +73,20 @@ func RecordKey(object, tenant, record string) string { return object + ":" + ten
 // AppendJSON writes the envelope with its payload, members in the order of the
 // document. What an event does not have is written empty; CheckPublished finds that.
 func (e *Event) AppendJSON(dst []byte) []byte {
-	dst = appendText(append(dst, `{"eventId":`...), e.ID)
+	dst = AppendText(append(dst, `{"eventId":`...), e.ID)
 	dst = strconv.AppendInt(append(dst, `,"schemaVersion":`...), int64(e.SchemaVersion), 10)
-	dst = appendText(append(dst, `,"eventType":`...), e.Type)
-	dst = append(e.OccurredAt.append(append(dst, `,"occurredAt":"`...)), '"')
-	dst = appendText(append(dst, `,"tenantId":`...), e.Tenant)
-	dst = appendText(append(dst, `,"producer":{"service":`...), e.Producer.Service)
-	dst = appendText(append(dst, `,"instanceId":`...), e.Producer.Instance)
-	dst = appendText(append(dst, `},"correlationId":`...), e.CorrelationID)
-	dst = appendText(append(dst, `,"sequence":{"partitionKey":`...), e.Key)
-	dst = append(e.Version.append(append(dst, `,"recordVersion":"`...)), '"')
+	dst = AppendText(append(dst, `,"eventType":`...), e.Type)
+	dst = append(e.OccurredAt.Append(append(dst, `,"occurredAt":"`...)), '"')
+	dst = AppendText(append(dst, `,"tenantId":`...), e.Tenant)
+	dst = AppendText(append(dst, `,"producer":{"service":`...), e.Producer.Service)
+	dst = AppendText(append(dst, `,"instanceId":`...), e.Producer.Instance)
+	dst = AppendText(append(dst, `},"correlationId":`...), e.CorrelationID)
+	dst = AppendText(append(dst, `,"sequence":{"partitionKey":`...), e.Key)
+	dst = append(e.Version.Append(append(dst, `,"recordVersion":"`...)), '"')
 	dst = strconv.AppendInt(append(dst, `,"index":`...), int64(e.Index), 10)
 	dst = append(dst, `},"payload":`...)
 	if len(e.Payload) == 0 {
 		dst = append(dst, "null"...)
 	}
 	return append(append(dst, e.Payload...), '}')
-}
-
-// appendText writes a JSON string with the fewest escapes.
-func appendText(dst []byte, text string) []byte {
-	from := len(dst) + 1
-	dst = append(append(dst, '"'), text...)
-	if plainBytes(dst[from:]) == len(text) {
-		return append(dst, '"')
-	}
-	dst, _ = appendQuoted(dst[:from-1], []byte(text))
-	return dst
 }

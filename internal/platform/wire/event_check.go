@@ -36,7 +36,7 @@ func (e *Event) CheckReceived() error { return e.check(false) }
 func (e *Event) check(strict bool) error {
 	s := schemas()[e.Type]
 	if s == nil {
-		return fault.New(fault.Invalid, CodeEventType, "there is no event type %s", quote([]byte(e.Type)))
+		return fault.New(fault.Invalid, CodeEventType, "there is no event type %s", Quote([]byte(e.Type)))
 	}
 	if size := len(e.Payload); size > MaxEvent-maxEnvelope {
 		if size <= MaxEvent {
@@ -79,7 +79,7 @@ func (e *Event) misfit() string {
 		return "/schemaVersion must be 1"
 	case e.OccurredAt == 0:
 		return "/occurredAt is missing"
-	case e.OccurredAt < firstStamp || e.OccurredAt > lastStamp:
+	case e.OccurredAt < FirstStamp || e.OccurredAt > LastStamp:
 		return "/occurredAt must be an instant with four digits for the year"
 	case !isUUID(e.Tenant):
 		return wants("/tenantId", e.Tenant, "must be a UUID")
@@ -97,7 +97,7 @@ func (e *Event) misfit() string {
 			"must be {Object}:{tenantId}:{recordId}, without spaces, in 255 characters at most")
 	case e.Version == 0:
 		return "/sequence/recordVersion is missing"
-	case e.Version < 0 || e.Version > lastStamp: // one before 1970 would be older than a key that has no events yet
+	case e.Version < 0 || e.Version > LastStamp: // one before 1970 would be older than a key that has no events yet
 		return "/sequence/recordVersion must be an instant from 1970 to 9999"
 	case e.Index < 0:
 		return "/sequence/index must not be negative"

@@ -19,7 +19,7 @@ func TestEnvelopesThatBreakARuleAreRefused(t *testing.T) {
 		{"another version of the schema", func(e *Event) { e.SchemaVersion = 2 }, "/schemaVersion must be 1"},
 		{"no time", func(e *Event) { e.OccurredAt = 0 }, "/occurredAt is missing"},
 		{
-			"a time that cannot be written", func(e *Event) { e.OccurredAt = lastStamp + 1 },
+			"a time that cannot be written", func(e *Event) { e.OccurredAt = LastStamp + 1 },
 			"/occurredAt must be an instant",
 		},
 		{"a tenant that is no UUID", func(e *Event) { e.Tenant = "acme" }, "/tenantId must be a UUID"},
@@ -67,7 +67,7 @@ func TestEnvelopesThatBreakARuleAreRefused(t *testing.T) {
 			"/sequence/recordVersion must be an instant from 1970",
 		},
 		{
-			"a version that cannot be written", func(e *Event) { e.Version = lastStamp + 1 },
+			"a version that cannot be written", func(e *Event) { e.Version = LastStamp + 1 },
 			"/sequence/recordVersion must be an instant from 1970",
 		},
 		{

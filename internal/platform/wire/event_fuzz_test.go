@@ -7,13 +7,20 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
+var jsonSeeds = []string{
+	``, `{}`, `[]`, `{"b":1,"a":[1.50,-0,1e21,"e\u0301","\ud83d\ude00"]}`, `{"a":1,"\u0061":2}`, `"\ud800"`,
+	`1e9999999999`,
+	"{\"e\u0301\":1,\"é\":2}", `{"count":14.0,"list":[{"text":null}]}`, `[[[[[[[[[[[[]]]]]]]]]]]]`, "\xff", `{"a":1}x`,
+	"\"a\u0301\u0323\u0323\"",
+}
+
 // FuzzParseEvent: any body is read or refused with a clean message; what is read is
 // strict JSON, and what passes the check comes back the same after it was written.
 func FuzzParseEvent(f *testing.F) {
 	for _, typ := range allTypes() {
 		f.Add(golden(f, typ))
 	}
-	for _, seed := range seeds {
+	for _, seed := range jsonSeeds {
 		f.Add([]byte(seed))
 		f.Add([]byte(`{"payload":{"fields":` + seed + `}}`))
 	}
@@ -51,7 +58,7 @@ func sameEvent(a, b *Event) bool { return string(a.AppendJSON(nil)) == string(b.
 
 // FuzzWalk: the walker is exactly as strict as Check.
 func FuzzWalk(f *testing.F) {
-	for _, seed := range seeds {
+	for _, seed := range jsonSeeds {
 		f.Add([]byte(seed))
 	}
 	for _, typ := range allTypes() {

@@ -60,7 +60,7 @@ func (w *walker) noted(n note) []byte {
 	if at.to == 0 {
 		return nil
 	}
-	return w.in[at.from:at.to:at.to]
+	return w.In[at.from:at.to:at.to]
 }
 
 // inside is the text of a string that was found.
@@ -71,13 +71,16 @@ func (w *walker) inside(n note) []byte {
 	}
 	raw = raw[1 : len(raw)-1]
 	if bytes.IndexByte(raw, '\\') >= 0 {
-		return decoded(raw)
+		return Decoded(raw)
 	}
 	return raw
 }
 
 func (w *walker) stamp(n note) Stamp {
-	s, _ := parseStamp(w.inside(n))
+	var s Stamp
+	if s.UnmarshalText(w.inside(n)) != nil {
+		return 0
+	}
 	return s
 }
 

@@ -11,11 +11,11 @@ type Stamp int64
 
 // The first and the last instant that can be written with four digits for the year.
 const (
-	firstStamp Stamp = -62167219200000
-	lastStamp  Stamp = 253402300799999
+	FirstStamp Stamp = -62167219200000
+	LastStamp  Stamp = 253402300799999
 )
 
-var errStamp = errors.New("wire: not an RFC 3339 time")
+var errStamp = errors.New("canonical: not an RFC 3339 time")
 
 // NextStamp is the version after last: the time, or the next one if it has not passed.
 func NextStamp(last, now Stamp) Stamp { return max(now, last+1) }
@@ -23,17 +23,17 @@ func NextStamp(last, now Stamp) Stamp { return max(now, last+1) }
 // String is "2026-01-10T12:34:56.789Z"; none is "".
 func (s Stamp) String() string {
 	var room [24]byte
-	return string(s.append(room[:0]))
+	return string(s.Append(room[:0]))
 }
 
-// append is String without an allocation. What has no text is written as none.
-func (s Stamp) append(dst []byte) []byte {
+// Append is String without an allocation. What has no text is written as none.
+func (s Stamp) Append(dst []byte) []byte {
 	const day = 24 * 60 * 60 * 1000
-	if s == 0 || s < firstStamp || s > lastStamp {
+	if s == 0 || s < FirstStamp || s > LastStamp {
 		return dst
 	}
 	year, month, date := time.UnixMilli(int64(s)).UTC().Date()
-	ms := int((s - firstStamp) % day) // that one is a midnight
+	ms := int((s - FirstStamp) % day) // that one is a midnight
 	return append(dst,
 		digit(year/1000), digit(year/100), digit(year/10), digit(year), '-',
 		digit(int(month)/10), digit(int(month)), '-', digit(date/10), digit(date), 'T',
@@ -48,7 +48,7 @@ func digit(n int) byte { return byte('0' + n%10) }
 
 // MarshalText is String for encoders, who have no text for none.
 func (s Stamp) MarshalText() ([]byte, error) {
-	text := s.append(nil)
+	text := s.Append(nil)
 	if text == nil {
 		return nil, errStamp
 	}
@@ -77,7 +77,7 @@ func ParseStamp(text string) (Stamp, error) {
 }
 
 func parseStamp(text []byte) (Stamp, bool) {
-	if len(text) < len("2006-01-02T15:04:05Z") || !isDate(text[:10]) || text[10]|0x20 != 't' || text[13] != ':' ||
+	if len(text) < len("2006-01-02T15:04:05Z") || !IsDate(text[:10]) || text[10]|0x20 != 't' || text[13] != ':' ||
 		text[16] != ':' {
 		return 0, false
 	}
@@ -94,7 +94,7 @@ func parseStamp(text []byte) (Stamp, bool) {
 		return 0, false // leap seconds are at the end of a day
 	}
 	s := Stamp(((day*1440+minutes)*60+int64(second))*1000 + int64(ms))
-	return s, s != 0 && s >= firstStamp && s <= lastStamp
+	return s, s != 0 && s >= FirstStamp && s <= LastStamp
 }
 
 // notNumber is larger than what any part of a time may be.
@@ -141,8 +141,8 @@ func zone(text []byte) (minutes int64, ok bool) {
 	return minutes, hour < 24 && minute < 60
 }
 
-// isDate reports whether a text is a day of the calendar: 2026-02-28.
-func isDate(text []byte) bool {
+// IsDate reports whether a text is a day of the calendar: 2026-02-28.
+func IsDate(text []byte) bool {
 	if len(text) != 10 || text[4] != '-' || text[7] != '-' {
 		return false
 	}

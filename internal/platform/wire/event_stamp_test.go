@@ -55,7 +55,7 @@ func TestWhatIsNoTimeIsNoStamp(t *testing.T) {
 func TestStampsAgreeWithTheTimePackage(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
-		s := firstStamp + Stamp(r.Int64N(int64(lastStamp-firstStamp)))
+		s := FirstStamp + Stamp(r.Int64N(int64(LastStamp-FirstStamp)))
 		want := time.UnixMilli(int64(s)).UTC().Format("2006-01-02T15:04:05.000Z")
 		if got := s.String(); got != want {
 			t.Fatalf("%d: got %s, want %s", s, got, want)

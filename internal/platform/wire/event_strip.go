@@ -38,7 +38,7 @@ func (e *Event) Strip(sensitive func(object, field string) bool) {
 	}
 	values, object := w.notes[noteValues], string(w.inside(noteObject))
 	kept, dropped := without(w.noted(noteValues), func(name []byte) bool {
-		return sensitive(object, string(name)) || sensitive(object, string(nfc(name)))
+		return sensitive(object, string(name)) || sensitive(object, NFC(string(name)))
 	})
 	if !dropped {
 		return
@@ -140,15 +140,15 @@ func without(object []byte, drop func(name []byte) bool) (kept []byte, dropped b
 	if object == nil {
 		return nil, false
 	}
-	w := walker{scanner: scanner{in: object}}
+	w := walker{Scanner: Scanner{In: object}}
 	kept = append(kept, '{')
 	for more := w.enter('}'); more; {
-		from := w.pos
+		from := w.Pos
 		name, err := w.name()
 		if err == nil {
 			err = w.value(anything, 0)
 		}
-		to := w.pos
+		to := w.Pos
 		if err == nil {
 			more, err = w.comma('}', "")
 		}

@@ -91,34 +91,34 @@ type decimal struct {
 }
 
 // scanNumber reads the number at the cursor.
-func (s *scanner) scanNumber() (n decimal, err error) {
-	if s.peek() == '-' {
+func (s *Scanner) scanNumber() (n decimal, err error) {
+	if s.Peek() == '-' {
 		n.negative = true
-		s.pos++
+		s.Pos++
 	}
-	start := s.pos
+	start := s.Pos
 	n.whole = s.digits()
 	if len(n.whole) == 0 || len(n.whole) > 1 && n.whole[0] == '0' {
-		s.pos = start
-		return n, s.fail("a number is malformed")
+		s.Pos = start
+		return n, s.Fail("a number is malformed")
 	}
-	if s.peek() == '.' {
-		s.pos++
+	if s.Peek() == '.' {
+		s.Pos++
 		n.fraction = true
 		if n.part = s.digits(); len(n.part) == 0 {
-			return n, s.fail("digits were expected after the decimal point")
+			return n, s.Fail("digits were expected after the decimal point")
 		}
 	}
-	if b := s.peek(); b == 'e' || b == 'E' {
-		s.pos++
+	if b := s.Peek(); b == 'e' || b == 'E' {
+		s.Pos++
 		n.exponent = true
-		negative := s.peek() == '-'
-		if negative || s.peek() == '+' {
-			s.pos++
+		negative := s.Peek() == '-'
+		if negative || s.Peek() == '+' {
+			s.Pos++
 		}
 		digits := s.digits()
 		if len(digits) == 0 {
-			return n, s.fail("digits were expected in an exponent")
+			return n, s.Fail("digits were expected in an exponent")
 		}
 		n.exp = saturate(digits)
 		if negative {
@@ -128,12 +128,18 @@ func (s *scanner) scanNumber() (n decimal, err error) {
 	return n, nil
 }
 
-func (s *scanner) digits() []byte {
-	start := s.pos
-	for s.pos < len(s.in) && s.in[s.pos]-'0' <= 9 {
-		s.pos++
+// SkipNumber passes over the number at the cursor and reports whether it has an exponent.
+func (s *Scanner) SkipNumber() (exponent bool, err error) {
+	n, err := s.scanNumber()
+	return n.exponent, err
+}
+
+func (s *Scanner) digits() []byte {
+	start := s.Pos
+	for s.Pos < len(s.In) && s.In[s.Pos]-'0' <= 9 {
+		s.Pos++
 	}
-	return s.in[start:s.pos]
+	return s.In[start:s.Pos]
 }
 
 // saturate reads digits and stops where no body is long enough to matter.
@@ -152,9 +158,9 @@ func saturate(digits []byte) int {
 // 14.0 and 1.4e1 are 14. It reports false for anything else and for what does not
 // fit.
 func ParseInt(raw []byte) (int64, bool) {
-	s := scanner{in: raw}
+	s := Scanner{In: raw}
 	n, err := s.scanNumber()
-	if err != nil || s.pos != len(raw) {
+	if err != nil || s.Pos != len(raw) {
 		return 0, false
 	}
 	if !n.fraction && !n.exponent && len(n.whole) < 19 {

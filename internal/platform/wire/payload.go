@@ -63,7 +63,7 @@ func (s *OrNull) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		*s = OrNull(t.String())
 		return nil
 	}
-	return expected("a string or null")
+	return Expected("a string or null")
 }
 
 // Count is a whole number; 14.0 is read as 14.
@@ -77,7 +77,7 @@ func (c *Count) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	n, ok := ParseInt(raw)
 	if !ok {
-		return whole
+		return Whole
 	}
 	*c = Count(n)
 	return nil

@@ -11,37 +11,48 @@ import (
 // CodeInvalid is the code of a body that breaks the rules of JSON or of its type.
 const CodeInvalid = "INVALID_INPUT"
 
-// scanner is a cursor over a body.
-type scanner struct {
-	in  []byte
-	pos int
+// Scanner is a cursor over a body.
+type Scanner struct {
+	In  []byte
+	Pos int
 }
 
-// peek is the byte at the cursor, 0 at the end.
-func (s *scanner) peek() byte {
-	if s.pos < len(s.in) {
-		return s.in[s.pos]
+// Peek is the byte at the cursor, 0 at the end.
+func (s *Scanner) Peek() byte {
+	if s.Pos < len(s.In) {
+		return s.In[s.Pos]
 	}
 	return 0
 }
 
-func (s *scanner) space() {
-	for s.pos < len(s.in) {
-		switch s.in[s.pos] {
+// Space passes over white space.
+func (s *Scanner) Space() {
+	for s.Pos < len(s.In) {
+		switch s.In[s.Pos] {
 		case ' ', '\t', '\n', '\r':
-			s.pos++
+			s.Pos++
 		default:
 			return
 		}
 	}
 }
 
-// fail says what is wrong at the cursor.
-func (s *scanner) fail(what string) error {
-	if s.pos >= len(s.in) {
+// Fail says what is wrong at the cursor.
+func (s *Scanner) Fail(what string) error {
+	if s.Pos >= len(s.In) {
 		what = "it ends too early"
 	}
-	return fault.New(fault.Invalid, CodeInvalid, "the body is not valid JSON: %s (byte %d)", what, s.pos)
+	return fault.New(fault.Invalid, CodeInvalid, "the body is not valid JSON: %s (byte %d)", what, s.Pos)
+}
+
+// Duplicate is the error for a member that an object has twice.
+func Duplicate(name []byte) error {
+	return fault.New(fault.Invalid, CodeInvalid, "the body holds the member %s twice", Quote(name))
+}
+
+// TooDeep is the error for a body that is nested deeper than MaxDepth.
+func TooDeep() error {
+	return fault.New(fault.Invalid, CodeInvalid, "the body is nested deeper than %d levels", MaxDepth)
 }
 
 // plain marks the bytes that stand for themselves inside a string and need no NFC.
@@ -54,16 +65,16 @@ var plain = func() (t [256]bool) {
 
 // str rewrites the string at the cursor. It reports whether the result holds an escape.
 func (c *canon) str() (escaped bool, err error) {
-	start := c.pos
-	text, form, err := c.quoted()
+	start := c.Pos
+	text, form, err := c.Quoted()
 	if err != nil {
 		return false, err
 	}
 	if form == 0 {
-		c.out = append(c.out, c.in[start:c.pos]...)
+		c.out = append(c.out, c.In[start:c.Pos]...)
 		return false, nil
 	}
-	if form&escapes != 0 {
+	if form&Escapes != 0 {
 		c.tmp = appendDecoded(c.tmp[:0], text)
 		text = c.tmp
 	}
@@ -75,23 +86,23 @@ func (c *canon) str() (escaped bool, err error) {
 var short = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // escape reads the escape at the cursor.
-func (s *scanner) escape() (rune, error) {
-	s.pos++
-	b := s.peek()
+func (s *Scanner) escape() (rune, error) {
+	s.Pos++
+	b := s.Peek()
 	if r := short[b]; r != 0 {
-		s.pos++
+		s.Pos++
 		return rune(r), nil
 	}
 	if b != 'u' {
-		return 0, s.fail("a string holds an unknown escape")
+		return 0, s.Fail("a string holds an unknown escape")
 	}
-	s.pos++
+	s.Pos++
 	high, err := s.hex4()
 	if err != nil || high < 0xd800 || high > 0xdfff {
 		return high, err
 	}
-	if high < 0xdc00 && s.pos+1 < len(s.in) && s.in[s.pos] == '\\' && s.in[s.pos+1] == 'u' {
-		s.pos += 2
+	if high < 0xdc00 && s.Pos+1 < len(s.In) && s.In[s.Pos] == '\\' && s.In[s.Pos+1] == 'u' {
+		s.Pos += 2
 		low, err := s.hex4()
 		if err != nil {
 			return 0, err
@@ -100,19 +111,19 @@ func (s *scanner) escape() (rune, error) {
 			return (high-0xd800)<<10 + (low - 0xdc00) + 0x10000, nil
 		}
 	}
-	return 0, s.fail("a string holds half of a surrogate pair")
+	return 0, s.Fail("a string holds half of a surrogate pair")
 }
 
-func (s *scanner) hex4() (rune, error) {
-	if len(s.in)-s.pos < 4 {
-		s.pos = len(s.in)
-		return 0, s.fail("")
+func (s *Scanner) hex4() (rune, error) {
+	if len(s.In)-s.Pos < 4 {
+		s.Pos = len(s.In)
+		return 0, s.Fail("")
 	}
-	n, err := strconv.ParseUint(string(s.in[s.pos:s.pos+4]), 16, 16)
+	n, err := strconv.ParseUint(string(s.In[s.Pos:s.Pos+4]), 16, 16)
 	if err != nil {
-		return 0, s.fail(`four hexadecimal digits were expected after \u`)
+		return 0, s.Fail(`four hexadecimal digits were expected after \u`)
 	}
-	s.pos += 4
+	s.Pos += 4
 	return rune(n), nil
 }
 
@@ -175,8 +186,8 @@ func unescape(raw []byte) []byte {
 // maxQuoted is how much of a caller's text is repeated in a message, in bytes.
 const maxQuoted = 64
 
-// quote shows a caller's text inside a message, cut and without control characters.
-func quote(text []byte) string {
+// Quote shows a caller's text inside a message, cut and without control characters.
+func Quote(text []byte) string {
 	if len(text) > maxQuoted {
 		cut := maxQuoted
 		for !utf8.RuneStart(text[cut]) {

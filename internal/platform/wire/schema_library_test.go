@@ -410,9 +410,9 @@ func spell(r *rand.Rand, dst []byte, tree any) []byte {
 	case string:
 		if tree != "" && tree[0] < 0x80 && r.IntN(16) == 0 {
 			dst = fmt.Appendf(dst, `"\u%04x`, tree[0])
-			return append(dst, appendText(nil, tree[1:])[1:]...)
+			return append(dst, AppendText(nil, tree[1:])[1:]...)
 		}
-		return appendText(dst, tree)
+		return AppendText(dst, tree)
 	case stdjson.Number:
 		return append(dst, tree...)
 	case bool:

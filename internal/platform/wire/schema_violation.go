@@ -45,16 +45,8 @@ var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 // token is a step of a JSON pointer that is safe in a message: cut when it is
 // long, without control characters.
 func token(name []byte) string {
-	shown := quote(name)
+	shown := Quote(name)
 	return pointerEscapes.Replace(shown[1 : len(shown)-1])
-}
-
-func duplicate(name []byte) error {
-	return fault.New(fault.Invalid, CodeInvalid, "the body holds the member %s twice", quote(name))
-}
-
-func tooDeep() error {
-	return fault.New(fault.Invalid, CodeInvalid, "the body is nested deeper than %d levels", MaxDepth)
 }
 
 // refused is the error for an event that broke a rule or is not JSON; where is what

@@ -13,7 +13,7 @@ import (
 // walker reads one JSON text, as strictly as Canonical, and holds it against a rule on the way. What it
 // cannot judge by looking at the text (see again) it leaves to Check, at the end.
 type walker struct {
-	scanner
+	Scanner
 	strict bool            // the members of closed objects must be known
 	again  bool            // many members, names with escapes or not in NFC, large exponents
 	open   int             // how many of names are in use
@@ -59,14 +59,14 @@ const maxNames = 64
 
 // walk reads all of a text, which has depth containers around it.
 func (w *walker) walk(text []byte, r *rule, depth int) error {
-	w.scanner = scanner{in: text}
-	w.space()
+	w.Scanner = Scanner{In: text}
+	w.Space()
 	if err := w.value(r, depth); err != nil {
 		return err
 	}
-	w.space()
-	if w.pos != len(w.in) {
-		return w.fail("there is something after the JSON value")
+	w.Space()
+	if w.Pos != len(w.In) {
+		return w.Fail("there is something after the JSON value")
 	}
 	if w.again {
 		return Check(text)
@@ -76,8 +76,8 @@ func (w *walker) walk(text []byte, r *rule, depth int) error {
 
 // value reads the value at the cursor, which has depth containers around it.
 func (w *walker) value(r *rule, depth int) (err error) {
-	start := w.pos
-	switch b := w.peek(); b {
+	start := w.Pos
+	switch b := w.Peek(); b {
 	case '"':
 		err = w.text(r)
 	case '{':
@@ -89,13 +89,13 @@ func (w *walker) value(r *rule, depth int) (err error) {
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		err = w.number(r)
 	default:
-		return w.fail("a JSON value was expected")
+		return w.Fail("a JSON value was expected")
 	}
 	if err != nil {
 		return err
 	}
 	if r.note != noteNone {
-		w.notes[r.note] = span{int32(start), int32(w.pos)}
+		w.notes[r.note] = span{int32(start), int32(w.Pos)}
 	}
 	if r.when != nil {
 		return w.branch(r, start, depth)
@@ -105,8 +105,8 @@ func (w *walker) value(r *rule, depth int) (err error) {
 
 // branch reads the value that began at start again, by the rules that depend on it.
 func (w *walker) branch(r *rule, start, depth int) error {
-	end, open := w.pos, w.open
-	w.pos = start
+	end, open := w.Pos, w.open
+	w.Pos = start
 	err := w.value(r.when, depth)
 	more := r.then
 	if err != nil {
@@ -116,11 +116,11 @@ func (w *walker) branch(r *rule, start, depth int) error {
 		}
 		more = r.otherwise
 	}
-	w.pos, w.open = start, open
+	w.Pos, w.open = start, open
 	if err := w.value(more, depth); err != nil {
 		return err
 	}
-	w.pos = end
+	w.Pos = end
 	return nil
 }
 
@@ -129,11 +129,11 @@ func (w *walker) object(r *rule, depth int) error {
 		return r.wrongKind()
 	}
 	if depth == MaxDepth {
-		return tooDeep()
+		return TooDeep()
 	}
 	base, next, seen := w.open, 0, uint64(0)
 	for more := w.enter('}'); more; {
-		start := w.pos
+		start := w.Pos
 		name, err := w.name()
 		if err != nil {
 			return err
@@ -141,7 +141,7 @@ func (w *walker) object(r *rule, depth int) error {
 		of := r.others
 		switch i := r.find(name, next); {
 		case i >= 0 && seen&(1<<i) != 0:
-			return duplicate(name)
+			return Duplicate(name)
 		case i >= 0:
 			of, next, seen = r.members[i].rule, i+1, seen|1<<i
 		case w.strict && r.closed:
@@ -167,25 +167,25 @@ func (w *walker) object(r *rule, depth int) error {
 
 // name reads `"name":` at the cursor.
 func (w *walker) name() ([]byte, error) {
-	if w.peek() != '"' {
-		return nil, w.fail("a member name in quotes was expected")
+	if w.Peek() != '"' {
+		return nil, w.Fail("a member name in quotes was expected")
 	}
-	raw, form, err := w.quoted()
+	raw, form, err := w.Quoted()
 	if err != nil {
 		return nil, err
 	}
 	if form != 0 {
-		if form&escapes != 0 {
-			raw = decoded(raw)
+		if form&Escapes != 0 {
+			raw = Decoded(raw)
 		}
-		w.again = w.again || form&escapes != 0 || !norm.NFC.IsNormal(raw)
+		w.again = w.again || form&Escapes != 0 || !norm.NFC.IsNormal(raw)
 	}
-	w.space()
-	if w.peek() != ':' {
-		return nil, w.fail("':' was expected after a member name")
+	w.Space()
+	if w.Peek() != ':' {
+		return nil, w.Fail("':' was expected after a member name")
 	}
-	w.pos++
-	w.space()
+	w.Pos++
+	w.Space()
 	return raw, nil
 }
 
@@ -198,8 +198,8 @@ func (w *walker) remember(name []byte, start, base int) error {
 	}
 	tail := tailOf(name)
 	for i := range w.names[base:w.open] {
-		if other := &w.names[base+i]; other.tail == tail && string(w.in[other.from:other.to]) == string(name) {
-			return duplicate(name)
+		if other := &w.names[base+i]; other.tail == tail && string(w.In[other.from:other.to]) == string(name) {
+			return Duplicate(name)
 		}
 	}
 	w.names[w.open] = named{tail, span{int32(start + 1), int32(start + 1 + len(name))}}
@@ -223,7 +223,7 @@ func (w *walker) array(r *rule, depth int) error {
 		return r.wrongKind()
 	}
 	if depth == MaxDepth {
-		return tooDeep()
+		return TooDeep()
 	}
 	n := 0
 	for more := w.enter(']'); more; n++ {
@@ -244,27 +244,27 @@ func (w *walker) array(r *rule, depth int) error {
 // enter goes into a container and reports whether there is something in it; if not, it
 // has left it.
 func (w *walker) enter(end byte) bool {
-	w.pos++
-	w.space()
-	if w.peek() != end {
+	w.Pos++
+	w.Space()
+	if w.Peek() != end {
 		return true
 	}
-	w.pos++
+	w.Pos++
 	return false
 }
 
 // comma passes over what stands behind a member or an element and reports whether
 // another one follows; if not, it has left the container.
 func (w *walker) comma(end byte, expected string) (more bool, err error) {
-	w.space()
-	switch w.peek() {
+	w.Space()
+	switch w.Peek() {
 	case ',':
-		w.pos++
-		w.space()
+		w.Pos++
+		w.Space()
 		return true, nil
 	case end:
-		w.pos++
+		w.Pos++
 		return false, nil
 	}
-	return false, w.fail(expected)
+	return false, w.Fail(expected)
 }
