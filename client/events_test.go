@@ -15,7 +15,7 @@ import (
 	"renga.dev/renga/internal/app/apptest"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/bustest"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // own is the tenant of a client that names none.
@@ -164,11 +164,11 @@ func TestADeadLetterIsReadAndDecidedAbout(t *testing.T) {
 func TestBulksAboutDeadLettersAreFrozenStartedAndRead(t *testing.T) {
 	o, c := newEventServer(t)
 	ctx := soon(t)
-	var events []wire.Event
+	var batch []events.Event
 	for i := range 120 {
-		events = append(events, o.Deleted(own, fmt.Sprint("x", i)))
+		batch = append(batch, o.Deleted(own, fmt.Sprint("x", i)))
 	}
-	letters := o.Kill("search", events...)
+	letters := o.Kill("search", batch...)
 	seen := map[string]bool{}
 	for l, err := range c.DeadLetters.All(ctx, client.DeadLetterFilter{}) {
 		if err != nil || seen[l.DeadLetterID] {
@@ -179,7 +179,7 @@ func TestBulksAboutDeadLettersAreFrozenStartedAndRead(t *testing.T) {
 	if len(seen) != 120 {
 		t.Errorf("%d dead letters", len(seen))
 	}
-	o.Fail(events[5].Key)
+	o.Fail(batch[5].Key)
 	made := must[client.BulkAnswer](t)(c.DeadLetterBulks.CreateRedrive(ctx, client.RedriveBulk{
 		Key:    "k",
 		Filter: client.DeadLetterFilter{Consumer: "search"}, Reason: "back",
@@ -243,7 +243,7 @@ func TestConsumersOutboxSchemasAndReplaysAreRead(t *testing.T) {
 	if len(all) != 2 || all[1].Consumer != "search" || !all[0].Continue || all[1].Stream != "RENGA_EVENTS" {
 		t.Fatalf("got %+v", all)
 	}
-	if p := all[1].Partitions[wire.Partition(e.Key)]; p.DeadLetters != 1 || p.WaitingKeys.Blocked != 1 ||
+	if p := all[1].Partitions[events.Partition(e.Key)]; p.DeadLetters != 1 || p.WaitingKeys.Blocked != 1 ||
 		p.WaitingSince.IsZero() || p.Counts.Failed != 1 || p.Holder != "p1" || p.Seq == 0 {
 		t.Errorf("got %+v", p)
 	}
@@ -294,11 +294,11 @@ func TestConsumersOutboxSchemasAndReplaysAreRead(t *testing.T) {
 
 func TestEventsAreFollowedAcrossBrokenConnections(t *testing.T) {
 	o, _ := newEventServer(t)
-	var events []wire.Event
+	var batch []events.Event
 	for i := range 30 {
-		events = append(events, o.Deleted(own, fmt.Sprint("x", i)), o.OwnerChanged(own, fmt.Sprint("y", i)))
+		batch = append(batch, o.Deleted(own, fmt.Sprint("x", i)), o.OwnerChanged(own, fmt.Sprint("y", i)))
 	}
-	o.Publish(events[:20]...)
+	o.Publish(batch[:20]...)
 	streams := 0
 	p := newProxy(t, &server{url: o.url}, func(int, seen) string {
 		streams++
@@ -310,25 +310,25 @@ func TestEventsAreFollowedAcrossBrokenConnections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.EventID != events[next].ID || e.Sequence.PartitionKey != events[next].Key || e.Position < 1 ||
+		if e.EventID != batch[next].ID || e.Sequence.PartitionKey != batch[next].Key || e.Position < 1 ||
 			e.Producer.Service != "core-platform" {
 			t.Fatalf("event %d is %+v", next, e)
 		}
 		if next += 2; next == 20 {
-			o.Publish(events[20:]...)
+			o.Publish(batch[20:]...)
 		}
-		if next == len(events) {
+		if next == len(batch) {
 			break
 		}
 	}
-	if next != len(events) || streams < 3 {
+	if next != len(batch) || streams < 3 {
 		t.Errorf("%d events over %d connections", next, streams)
 	}
 	for e, err := range c.Events.Follow(ctx, client.FollowQuery{
 		From: time.Now().Add(-time.Minute),
-		Key:  events[3].Key,
+		Key:  batch[3].Key,
 	}) {
-		if err != nil || e.EventID != events[3].ID {
+		if err != nil || e.EventID != batch[3].ID {
 			t.Errorf("got %+v %v", e, err)
 		}
 		break

@@ -8,16 +8,17 @@ import (
 	"testing"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // busBooks is what a database says about events after all processes have ended.
 type busBooks struct {
 	t           *testing.T
 	acked       map[string]bool
-	events      []wire.Event // all of the outbox
-	logged      []wire.Event // all of the log
+	events      []events.Event // all of the outbox
+	logged      []events.Event // all of the log
 	unpublished int
 	falls       int
 	effects     map[string][]busEffect           // by consumer, in order
@@ -32,7 +33,7 @@ type busBooks struct {
 // busEffect is something that a consumer did.
 type busEffect struct {
 	key, event       string
-	version          wire.Stamp
+	version          canonical.Stamp
 	index            int
 	instance, holder string
 	part             int
@@ -125,7 +126,7 @@ func (b *busBooks) event(r *sqldb.Row) error {
 	if published == 0 {
 		b.unpublished++
 	}
-	e, err := wire.ParseEvent(body)
+	e, err := events.ParseEvent(body)
 	b.events = append(b.events, e)
 	return err
 }
@@ -134,7 +135,7 @@ func (b *busBooks) change(r *sqldb.Row) error {
 	var number, execution int64
 	err := r.Scan(&number, &execution)
 	m := (&busLog{}).message(number, execution)
-	b.logged = append(b.logged, wire.Event{ID: m.ID, Key: m.Key, Version: wire.Stamp(number)})
+	b.logged = append(b.logged, events.Event{ID: m.ID, Key: m.Key, Version: canonical.Stamp(number)})
 	return err
 }
 
@@ -222,7 +223,7 @@ func (b *busBooks) check(consumers ...string) {
 }
 
 // wants reports whether a consumer gets an event.
-func wants(consumer string, e *wire.Event) bool {
+func wants(consumer string, e *events.Event) bool {
 	return consumer != owners || e.Type == "OwnerChanged"
 }
 
@@ -278,12 +279,12 @@ func (b *busBooks) delivered(consumer string) {
 }
 
 // inOrder are the events of a consumer's stream in the order of their keys' versions.
-func (b *busBooks) inOrder(consumer string) []wire.Event {
+func (b *busBooks) inOrder(consumer string) []events.Event {
 	all := b.events
 	if consumer == engines {
 		all = b.logged
 	}
-	return slices.SortedStableFunc(slices.Values(all), func(a, c wire.Event) int {
+	return slices.SortedStableFunc(slices.Values(all), func(a, c events.Event) int {
 		return cmp.Or(cmp.Compare(a.Key, c.Key), cmp.Compare(a.Version, c.Version), cmp.Compare(a.Index, c.Index))
 	})
 }
@@ -318,7 +319,7 @@ func (b *busBooks) ordered(consumer string) {
 // leased: every effect is by the process that held the lease then, and no effect under an
 // older lease follows one under a newer.
 func (b *busBooks) leased(consumer string) {
-	var newest [wire.Partitions]int64
+	var newest [events.Partitions]int64
 	for _, e := range b.effects[consumer] {
 		if e.instance != e.holder {
 			b.t.Errorf("%s: process %s did something while %s had the lease", consumer, e.instance, e.holder)
@@ -345,7 +346,7 @@ func (b *busBooks) letters() (dead, parked int) {
 // changes counts how often another process went on with the work of consumers.
 func (b *busBooks) changes(consumers ...string) (n int) {
 	for _, c := range consumers {
-		var holder [wire.Partitions]string
+		var holder [events.Partitions]string
 		for _, e := range b.effects[c] {
 			if was := holder[e.part]; was != "" && was != e.holder {
 				n++

@@ -20,8 +20,9 @@ import (
 	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // asBus makes the test binary a process of the bus with producers and consumers of its
@@ -226,7 +227,7 @@ func (p *busProcess) obey(ctx context.Context) {
 // forget deletes the stream.
 func (p *busProcess) forget() {
 	for late := time.Now().Add(maxWait); ; {
-		answer, err := p.nats.Conn().Request("$JS.API.STREAM.DELETE."+wire.Events.String(), nil, time.Second)
+		answer, err := p.nats.Conn().Request("$JS.API.STREAM.DELETE."+events.Events.String(), nil, time.Second)
 		if err == nil && strings.Contains(string(answer.Data), `"success":true`) {
 			p.say("forgotten")
 			return
@@ -279,13 +280,13 @@ func (p *busProcess) loseEnd() {
 			LastSeq uint64 `json:"last_seq"`
 		}
 	}
-	answer, err := p.nats.Conn().Request("$JS.API.STREAM.INFO."+wire.Events.String(), nil, time.Second)
+	answer, err := p.nats.Conn().Request("$JS.API.STREAM.INFO."+events.Events.String(), nil, time.Second)
 	if err != nil || json.Unmarshal(answer.Data, &info) != nil {
 		return
 	}
 	ask := fmt.Sprintf(`{"seq":%d}`, info.State.LastSeq)
 	// the next one may succeed
-	_, _ = p.nats.Conn().Request("$JS.API.STREAM.MSG.DELETE."+wire.Events.String(), []byte(ask), time.Second)
+	_, _ = p.nats.Conn().Request("$JS.API.STREAM.MSG.DELETE."+events.Events.String(), []byte(ask), time.Second)
 }
 
 // flow tells the parent when everything is published that was announced so far.
@@ -315,11 +316,11 @@ func (p *busProcess) flow(ctx context.Context) {
 
 // replay lets a consumer get everything again.
 func (p *busProcess) replay(ctx context.Context) {
-	once, err := wire.ParseOnce(p.Instance, "replay", []byte("{}"))
+	key, err := canonical.ParseIdempotencyKey(p.Instance, "replay", []byte("{}"))
 	if err == nil {
 		_, err = p.bus.StartReplay(ctx, bus.ReplayRequest{
 			Tenant: busTenant, Consumer: loose, Actor: "test",
-			CorrelationID: "test", Once: once,
+			CorrelationID: "test", Idempotency: key,
 		})
 	}
 	if err != nil {
@@ -360,7 +361,7 @@ func (p *busProcess) undone(ctx context.Context) (left int, err error) {
 			var announced, done, waiting int
 			query, args := "SELECT count(*) FROM outbox_events WHERE $1 = '' OR event_type = $1",
 				[]any{strings.Join(c.Types, "")}
-			if c.Stream == wire.Executions {
+			if c.Stream == events.Executions {
 				query, args = "SELECT count(*) FROM test_log", nil
 			}
 			if err := tx.Row(ctx, query, args...).Scan(&announced); err != nil {

@@ -14,9 +14,10 @@ import (
 	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // busHouse is a bus in this process, over a real database and a NATS server inside.
@@ -82,7 +83,7 @@ func (h *busHouse) must(err error) {
 
 // handle notes an effect and when it was committed.
 func (h *busHouse) handle(consumer string) bus.Handler {
-	return func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	return func(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 		h.mu.Lock()
 		err := h.poison[e.Key]
 		h.mu.Unlock()
@@ -120,12 +121,12 @@ func (h *busHouse) refuse(record string, err error) {
 
 func houseID(record string) string { return uuid.NewSHA1(uuid.NameSpaceOID, []byte(record)).String() }
 
-func houseKey(record string) string { return wire.RecordKey("Account", busTenant, houseID(record)) }
+func houseKey(record string) string { return events.RecordKey("Account", busTenant, houseID(record)) }
 
 // change makes the events of one change of a record, n of them.
-func change(record string, version wire.Stamp, n int) (all []wire.Event, err error) {
+func change(record string, version canonical.Stamp, n int) (all []events.Event, err error) {
 	for i := range n {
-		e := wire.Event{
+		e := events.Event{
 			ID: uuid.Must(uuid.NewV7()).String(), Tenant: busTenant, CorrelationID: "c", Key: houseKey(record),
 			Version: version, Index: i,
 		}
@@ -138,7 +139,7 @@ func change(record string, version wire.Stamp, n int) (all []wire.Event, err err
 }
 
 // announce announces a change of every record, in one transaction, with n events each.
-func (h *busHouse) announce(ctx context.Context, n int, records ...string) (all []wire.Event, err error) {
+func (h *busHouse) announce(ctx context.Context, n int, records ...string) (all []events.Event, err error) {
 	err = h.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 		all = nil
 		for _, record := range records {
@@ -146,11 +147,11 @@ func (h *busHouse) announce(ctx context.Context, n int, records ...string) (all 
 			if err != nil {
 				return err
 			}
-			events, err := change(record, version, n)
+			batch, err := change(record, version, n)
 			if err != nil {
 				return err
 			}
-			all = append(all, events...)
+			all = append(all, batch...)
 		}
 		return h.bus.Publish(ctx, tx, all...)
 	})
@@ -165,14 +166,15 @@ func (h *busHouse) announce(ctx context.Context, n int, records ...string) (all 
 
 // send puts events on the stream that no outbox has, or that it has sent before; of does
 // what it likes with each message.
-func (h *busHouse) send(of func(*bus.Message), events ...wire.Event) {
+func (h *busHouse) send(of func(*bus.Message), batch ...events.Event) {
 	h.Helper()
-	for i := range events {
-		e := &events[i]
+	for i := range batch {
+		e := &batch[i]
 		m := bus.Message{
-			ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: e.Type, Key: e.Key, OccurredAt: e.OccurredAt,
+			ID: e.ID, Tenant: e.Tenant, Part: events.Partition(e.Key),
+			Type: e.Type, Key: e.Key, OccurredAt: e.OccurredAt,
 			Service: "test",
-			Body:    e.AppendJSON(nil), Relay: bus.Relay{Epoch: 1 << 20, At: wire.Stamp(time.Now().UnixMilli())},
+			Body:    e.AppendJSON(nil), Relay: bus.Relay{Epoch: 1 << 20, At: canonical.Stamp(time.Now().UnixMilli())},
 		}
 		if of != nil {
 			of(&m)
@@ -223,22 +225,22 @@ func (h *busHouse) await(want int, query string, args ...any) {
 
 // awaitTaken waits until consumer c has taken events, and gives how long after they were
 // announced that was.
-func (h *busHouse) awaitTaken(events []wire.Event) (delays spans) {
+func (h *busHouse) awaitTaken(batch []events.Event) (delays spans) {
 	h.Helper()
 	end := time.After(maxWait)
-	for i := 0; i < len(events); {
+	for i := 0; i < len(batch); {
 		h.mu.Lock()
-		for ; i < len(events) && !h.taken[events[i].ID].IsZero(); i++ {
-			delays = append(delays, max(0, h.taken[events[i].ID].Sub(h.told[events[i].ID])))
+		for ; i < len(batch) && !h.taken[batch[i].ID].IsZero(); i++ {
+			delays = append(delays, max(0, h.taken[batch[i].ID].Sub(h.told[batch[i].ID])))
 		}
 		h.mu.Unlock()
-		if i == len(events) {
+		if i == len(batch) {
 			break
 		}
 		select {
 		case <-h.grown:
 		case <-end:
-			h.Fatalf("%d of %d events were taken within %v", i, len(events), maxWait)
+			h.Fatalf("%d of %d events were taken within %v", i, len(batch), maxWait)
 		}
 	}
 	return delays

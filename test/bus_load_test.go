@@ -13,8 +13,9 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // The consumers of the processes of the bus.
@@ -51,7 +52,7 @@ func (p *busProcess) consumers() []bus.Consumer {
 		{Name: owners, Handle: p.handle(owners), Types: []string{"OwnerChanged"}},
 	}
 	if p.Log {
-		all = append(all, bus.Consumer{Name: engines, Handle: p.handle(engines), Stream: wire.Executions})
+		all = append(all, bus.Consumer{Name: engines, Handle: p.handle(engines), Stream: events.Executions})
 	}
 	if p.Late {
 		all = append(all, bus.Consumer{Name: late, Handle: p.handle(late), Continue: true})
@@ -61,7 +62,7 @@ func (p *busProcess) consumers() []bus.Consumer {
 
 // handle notes an effect, by which process and under whose lease, and fails now and then.
 func (p *busProcess) handle(consumer string) bus.Handler {
-	return func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	return func(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 		n, err := tx.Exec(
 			ctx,
 			`INSERT INTO test_effect (consumer, key, event_id, version, idx, instance, holder, part, epoch)
@@ -73,7 +74,7 @@ func (p *busProcess) handle(consumer string) bus.Handler {
 			e.Index,
 			p.Instance,
 			"reader:"+consumer,
-			wire.Partition(e.Key),
+			events.Partition(e.Key),
 		)
 		switch {
 		case err != nil:
@@ -135,10 +136,10 @@ func (p *busProcess) produce(ctx context.Context) {
 }
 
 // change changes one record and announces it with one to three events.
-func (p *busProcess) change(ctx context.Context, events int) (ids []string, err error) {
+func (p *busProcess) change(ctx context.Context, count int) (ids []string, err error) {
 	n := rand.IntN(p.Keys)
 	id := uuid.NewSHA1(uuid.NameSpaceOID, fmt.Append(nil, n)).String()
-	key := wire.RecordKey("Account", busTenant, id)
+	key := events.RecordKey("Account", busTenant, id)
 	cause := "c"
 	if n%100 < poisoned && rand.Float64() < poisonous {
 		cause = poison
@@ -149,9 +150,9 @@ func (p *busProcess) change(ctx context.Context, events int) (ids []string, err 
 		if err != nil {
 			return err
 		}
-		var all []wire.Event
-		for i := range events {
-			e := wire.Event{
+		var all []events.Event
+		for i := range count {
+			e := events.Event{
 				ID: uuid.Must(uuid.NewV7()).String(), Tenant: busTenant, CorrelationID: cause, Key: key,
 				Version: version, Index: i,
 			}
@@ -177,7 +178,7 @@ func (p *busProcess) version(
 	tx *sqldb.Tx,
 	key string,
 	own bool,
-) (version wire.Stamp, err error) {
+) (version canonical.Stamp, err error) {
 	if !own {
 		return p.bus.NextVersion(ctx, tx, key)
 	}
@@ -190,19 +191,19 @@ func (p *busProcess) version(
 }
 
 // payload is that of the event at a place within a change.
-func payload(i int, record string, version wire.Stamp) (typ string, text []byte, err error) {
-	payloads := []wire.Payload{
-		wire.RecordUpdated{ObjectName: "Account", RecordID: record, OwnerID: busTenant, ChangedFields: []string{
+func payload(i int, record string, version canonical.Stamp) (typ string, text []byte, err error) {
+	payloads := []events.Payload{
+		events.RecordUpdated{ObjectName: "Account", RecordID: record, OwnerID: busTenant, ChangedFields: []string{
 			"Name",
 			"OwnerId",
 		}, RecordVersion: version},
-		wire.OwnerChanged{
+		events.OwnerChanged{
 			ObjectName: "Account", RecordID: record, OldOwnerID: busTenant, NewOwnerID: record,
 			RecordVersion: version,
 		},
-		wire.RecordDeleted{ObjectName: "Account", RecordID: record, Deleted: true, RecordVersion: version},
+		events.RecordDeleted{ObjectName: "Account", RecordID: record, Deleted: true, RecordVersion: version},
 	}
-	text, err = wire.NewPayload(payloads[i])
+	text, err = events.NewPayload(payloads[i])
 	return payloads[i].EventType(), text, err
 }
 

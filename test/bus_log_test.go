@@ -7,15 +7,16 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // busLog is a table in the place of the engine's log: each row is a change of an execution.
 // It is for SQLite, where rows are committed in the order of their numbers.
 type busLog struct {
 	db    *sqldb.DB
-	model wire.Event // what all its events look like
+	model events.Event // what all its events look like
 }
 
 // executionCanceled is the event of a cancelled execution.
@@ -35,7 +36,7 @@ const executionCanceled = `{"eventId":"0198c0de-0015-7000-8000-000000015555","sc
 
 // openBusLog takes a published event as the model.
 func openBusLog(db *sqldb.DB) (*busLog, error) {
-	model, err := wire.ParseEvent([]byte(executionCanceled))
+	model, err := events.ParseEvent([]byte(executionCanceled))
 	return &busLog{db: db, model: model}, err
 }
 
@@ -64,14 +65,14 @@ func (l *busLog) message(number, execution int64) bus.Message {
 	e := l.model
 	e.ID = uuid.NewSHA1(uuid.NameSpaceOID, fmt.Append(nil, "log", number)).String()
 	e.Tenant = busTenant
-	e.Key = wire.RecordKey("Execution", busTenant, fmt.Sprint(execution))
-	e.Version = wire.Stamp(number)
+	e.Key = events.RecordKey("Execution", busTenant, fmt.Sprint(execution))
+	e.Version = canonical.Stamp(number)
 	return bus.Message{
-		Stream: wire.Executions, ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: e.Type, Key: e.Key,
+		Stream: events.Executions, ID: e.ID, Tenant: e.Tenant, Part: events.Partition(e.Key), Type: e.Type, Key: e.Key,
 		OccurredAt: e.OccurredAt,
 		Service:    e.Producer.Service, Body: e.AppendJSON(nil), Relay: bus.Relay{Source: number},
 	}
 }
 
 // Before is the beginning: all rows are young.
-func (l *busLog) Before(context.Context, wire.Stamp) (int64, error) { return 0, nil }
+func (l *busLog) Before(context.Context, canonical.Stamp) (int64, error) { return 0, nil }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/tier"
 )
 
@@ -19,7 +19,7 @@ func (h *busHouse) load(n, rate int, beside string) spans {
 	h.Helper()
 	const hands = 8
 	var mu sync.Mutex
-	var all []wire.Event
+	var all []events.Event
 	var work sync.WaitGroup
 	for hand := range hands {
 		work.Go(func() {
@@ -60,7 +60,7 @@ func compared(a, b *busHouse, n int) (ofA, ofB float64) {
 func (h *busHouse) burst(n int) float64 {
 	h.Helper()
 	began := time.Now()
-	var all []wire.Event
+	var all []events.Event
 	for len(all) < n {
 		var records []string
 		for i := range 100 {
@@ -79,25 +79,25 @@ func (h *busHouse) burst(n int) float64 {
 func TestAPoisonousEventHoldsUpItsKeyOnly(t *testing.T) {
 	tier.System(t)
 	onSQLite(t)
-	events, keys := 800, 500
+	count, keys := 800, 500
 	if long() {
-		events, keys = 8_000, 10_000
+		count, keys = 8_000, 10_000
 	}
 	const rate, allowed = 400, 100 * time.Millisecond
 	h := openBusHouse(t, bus.Config{})
 	h.burst(1000) // it has seen all keys
-	before := h.load(events, rate, "beside")
+	before := h.load(count, rate, "beside")
 	h.refuse("beside", bus.Permanent(errors.New("poison")))
 	beside := func() (took spans) { // at its best: what is slower in truth is slower every time
 		for turn := 0; turn == 0 || took.at(99)-before.at(99) >= allowed && turn < 5; turn++ {
-			if again := h.load(events, rate, "beside"); turn == 0 || again.at(99) < took.at(99) {
+			if again := h.load(count, rate, "beside"); turn == 0 || again.at(99) < took.at(99) {
 				took = again
 			}
 		}
 		return took
 	}
 	poisoned := beside()
-	if n := h.count("SELECT count(*) FROM bus_parked WHERE consumer = 'c'"); n < events/20 {
+	if n := h.count("SELECT count(*) FROM bus_parked WHERE consumer = 'c'"); n < count/20 {
 		t.Errorf("too weak: %d events are parked", n)
 	}
 	var many []string
@@ -116,7 +116,7 @@ func TestAPoisonousEventHoldsUpItsKeyOnly(t *testing.T) {
 	after := beside()
 	well := openBusHouse(t, bus.Config{})
 	well.burst(1000)
-	fast, slow := compared(well, h, events)
+	fast, slow := compared(well, h, count)
 	t.Logf("p50 %v, p99 %v; with a poisoned key %v, %v; with %d parked keys %v, %v", round(before.at(50)),
 		round(before.at(99)),
 		round(poisoned.at(50)), round(poisoned.at(99)), keys, round(after.at(50)), round(after.at(99)))

@@ -14,9 +14,10 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // setClock stands still where it is set.
@@ -30,7 +31,7 @@ func TestVersionsRiseWhateverTheClockSays(t *testing.T) {
 	clock := &setClock{}
 	clock.ms.Store(time.Now().UnixMilli())
 	h := openBusHouse(t, bus.Config{Clock: clock})
-	var all []wire.Event
+	var all []events.Event
 	var mu sync.Mutex
 	for range 2 {
 		var hands sync.WaitGroup
@@ -53,7 +54,7 @@ func TestVersionsRiseWhateverTheClockSays(t *testing.T) {
 	}
 	h.awaitTaken(all)
 	h.await(1000, "SELECT count(*) FROM test_effect WHERE consumer = 'd'")
-	var written []wire.Stamp
+	var written []canonical.Stamp
 	h.must(h.db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
 			var body []byte
@@ -63,7 +64,7 @@ func TestVersionsRiseWhateverTheClockSays(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			e, err := wire.ParseEvent(body)
+			e, err := events.ParseEvent(body)
 			if err != nil {
 				return err
 			}
@@ -109,7 +110,7 @@ func TestEveryConsumerGetsAllEventsOfAChange(t *testing.T) {
 	other, err := change("one", all[0].Version, 3)
 	h.must(err)
 	for _, e := range slices.Concat(older, other[2:]) {
-		e.SchemaVersion, e.OccurredAt, e.Producer = wire.SchemaVersion, e.Version, wire.Producer{
+		e.SchemaVersion, e.OccurredAt, e.Producer = events.SchemaVersion, e.Version, events.Producer{
 			Service:  "test",
 			Instance: "test",
 		}
@@ -127,7 +128,7 @@ func TestEveryConsumerGetsAllEventsOfAChange(t *testing.T) {
 func TestOldEventsThatAreSentAgainChangeNothing(t *testing.T) {
 	const keys, each = 100, 10
 	h := openBusHouse(t, bus.Config{})
-	var all []wire.Event
+	var all []events.Event
 	for range each {
 		var records []string
 		for i := range keys {
@@ -141,7 +142,7 @@ func TestOldEventsThatAreSentAgainChangeNothing(t *testing.T) {
 	h.await(keys*each, "SELECT count(*) FROM test_effect WHERE consumer = 'd'")
 	for i := range all {
 		e := &all[i]
-		e.SchemaVersion, e.OccurredAt, e.Producer = wire.SchemaVersion, e.Version, wire.Producer{
+		e.SchemaVersion, e.OccurredAt, e.Producer = events.SchemaVersion, e.Version, events.Producer{
 			Service:  "test",
 			Instance: "test",
 		}
@@ -160,25 +161,26 @@ func TestOldEventsThatAreSentAgainChangeNothing(t *testing.T) {
 // TestWhatDoesNotFitItsSchemaIsNotAnnounced: the transaction fails with it.
 func TestWhatDoesNotFitItsSchemaIsNotAnnounced(t *testing.T) {
 	h := openBusHouse(t, bus.Config{})
-	fits, err := change("one", wire.Stamp(time.Now().UnixMilli()), 1)
+	fits, err := change("one", canonical.Stamp(time.Now().UnixMilli()), 1)
 	h.must(err)
 	tests := []struct {
 		what, payload, code, says string
 	}{
-		{"a member is missing", `{"objectName":"Account"}`, wire.CodeEventInvalid, "/payload"},
+		{"a member is missing", `{"objectName":"Account"}`, events.CodeEventInvalid, "/payload"},
 		{
-			"a member is unknown", strings.Replace(string(fits[0].Payload), `{`, `{"新":1,`, 1), wire.CodeEventInvalid,
+			"a member is unknown", strings.Replace(string(fits[0].Payload), `{`, `{"新":1,`, 1),
+			events.CodeEventInvalid,
 			"/payload/新",
 		},
 		{
 			"a member is wrong", strings.Replace(string(fits[0].Payload), houseID("one"), "x", 1),
-			wire.CodeEventInvalid,
+			events.CodeEventInvalid,
 			"/payload/recordId",
 		},
 		{
 			"2 MiB", strings.Replace(string(fits[0].Payload), `{`, `{"fieldChanges":{"Name":{"old":null,"new":"`+
 				strings.Repeat("x", 2<<20)+`"}},`, 1),
-			wire.CodeEventTooLarge, "",
+			events.CodeEventTooLarge, "",
 		},
 	}
 	for _, tt := range tests {
@@ -209,17 +211,17 @@ func TestWhatNobodyCanReadIsADeadLetter(t *testing.T) {
 	reasons := map[string]string{}
 	for _, tt := range []struct {
 		reason string
-		spoil  func(*wire.Event)
+		spoil  func(*events.Event)
 		text   string
 	}{
-		{wire.CodeEventInvalid, func(e *wire.Event) { e.Payload = []byte(`{"objectName":"Account"}`) }, ""},
-		{wire.CodeEventType, func(e *wire.Event) { e.Type = "RecordDreamt" }, ""},
-		{wire.CodeEventInvalid, nil, `{"eventId":`},
+		{events.CodeEventInvalid, func(e *events.Event) { e.Payload = []byte(`{"objectName":"Account"}`) }, ""},
+		{events.CodeEventType, func(e *events.Event) { e.Type = "RecordDreamt" }, ""},
+		{events.CodeEventInvalid, nil, `{"eventId":`},
 	} {
-		made, err := change(uuid.NewString(), wire.Stamp(time.Now().UnixMilli()), 1)
+		made, err := change(uuid.NewString(), canonical.Stamp(time.Now().UnixMilli()), 1)
 		h.must(err)
 		e := made[0]
-		e.SchemaVersion, e.OccurredAt, e.Producer = wire.SchemaVersion, e.Version, wire.Producer{
+		e.SchemaVersion, e.OccurredAt, e.Producer = events.SchemaVersion, e.Version, events.Producer{
 			Service:  "test",
 			Instance: "test",
 		}

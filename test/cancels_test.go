@@ -16,8 +16,8 @@ import (
 	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/audit"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -82,7 +82,7 @@ func cancelOf(id flow.ID, key string) engine.Request {
 		Actor: flow.Actor{Kind: flow.KindUser, ID: "ann"}, CorrelationID: "call-" + key,
 	}
 	if key != "" {
-		req.Once = wire.Once{Key: key, Endpoint: "POST /executions/" + id.String() + "/cancel"}
+		req.Idempotency = canonical.IdempotencyKey{Key: key, Endpoint: "POST /executions/" + id.String() + "/cancel"}
 	}
 	return req
 }

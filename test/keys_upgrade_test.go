@@ -15,10 +15,10 @@ import (
 	"renga.dev/renga/internal/platform/bulk"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/recheck"
 )
 
@@ -45,42 +45,46 @@ func TestKeysOfOldTablesKeepAnswering(t *testing.T) {
 	if postgres() {
 		cfg.DatabaseURL = pgtest.New(t)
 	}
-	key := func(body string) *wire.Once {
-		once, err := wire.ParseOnce("k", "POST /x", []byte(body))
+	key := func(body string) *canonical.IdempotencyKey {
+		idempotencyKey, err := canonical.ParseIdempotencyKey("k", "POST /x", []byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &once
+		return &idempotencyKey
 	}
 	fillOldTables(t, cfg.Place, tenant, key(`{"n":1}`))
 	c, ctx := startApp(t, cfg), t.Context()
-	for table, send := range map[string]func(key *wire.Once) (got any, replay bool, err error){
-		"records_once": func(key *wire.Once) (any, bool, error) {
+	for table, send := range map[string]func(key *canonical.IdempotencyKey) (got any, replay bool, err error){
+		"records_once": func(key *canonical.IdempotencyKey) (any, bool, error) {
 			out, replay, err := c.Records.Apply(ctx, records.Caller{Tenant: tenant}, records.Batch{
-				Object: "Lead",
-				Once:   key,
+				Object:      "Lead",
+				Idempotency: key,
 			}, nil)
 			return string(out), replay, err
 		},
-		"sharing_once": func(key *wire.Once) (any, bool, error) { return c.Sharing.Rebuild(ctx, tenant, "Lead", key) },
-		"search_once":  func(key *wire.Once) (any, bool, error) { return c.Search.Rebuild(ctx, tenant, "", key) },
-		"reporting_once": func(key *wire.Once) (any, bool, error) {
+		"sharing_once": func(key *canonical.IdempotencyKey) (any, bool, error) {
+			return c.Sharing.Rebuild(ctx, tenant, "Lead", key)
+		},
+		"search_once": func(key *canonical.IdempotencyKey) (any, bool, error) {
+			return c.Search.Rebuild(ctx, tenant, "", key)
+		},
+		"reporting_once": func(key *canonical.IdempotencyKey) (any, bool, error) {
 			return c.Reports.Rebuild(ctx, tenant, key)
 		},
-		"approval_once": func(key *wire.Once) (any, bool, error) {
+		"approval_once": func(key *canonical.IdempotencyKey) (any, bool, error) {
 			out, replay, err := c.Approvals.Submit(ctx, approval.Caller{Tenant: tenant}, approval.Order{Object: "Lead"},
 				key)
 			return string(out), replay, err
 		},
-		"bus_once": func(key *wire.Once) (any, bool, error) {
-			ans, err := c.Bus.StopReplay(ctx, bus.ReplayOrder{Tenant: tenant, ID: "x", Once: *key})
+		"bus_once": func(key *canonical.IdempotencyKey) (any, bool, error) {
+			ans, err := c.Bus.StopReplay(ctx, bus.ReplayOrder{Tenant: tenant, ID: "x", Idempotency: *key})
 			return fmt.Sprintf(`{"id":%q,"corr":%q}`, ans.ID, ans.CorrelationID), ans.Replay, err
 		},
-		"bulk_key": func(key *wire.Once) (any, bool, error) {
-			ans, err := c.Bulks.Start(ctx, bulk.Order{Tenant: tenant, ID: "x", Once: *key})
+		"bulk_key": func(key *canonical.IdempotencyKey) (any, bool, error) {
+			ans, err := c.Bulks.Start(ctx, bulk.Order{Tenant: tenant, ID: "x", Idempotency: *key})
 			return fmt.Sprintf(`{"bulk":%q,"corr":%q}`, ans.BulkID, ans.CorrelationID), ans.Replay, err
 		},
-		"pdca_key": func(key *wire.Once) (any, bool, error) {
+		"pdca_key": func(key *canonical.IdempotencyKey) (any, bool, error) {
 			ans, err := c.Rechecks.Accept(ctx, recheck.Caller{Tenant: tenant}, recheck.Order{}, *key)
 			return fmt.Sprintf(`{"request_id":%q,"status":%q}`, ans.RequestID, ans.Status), true, err
 		},
@@ -107,7 +111,7 @@ func isConflict(err error) bool {
 
 // fillOldTables makes a database without the table that all services share, and a key in each of the
 // tables that there were.
-func fillOldTables(t *testing.T, at app.Place, tenant string, key *wire.Once) {
+func fillOldTables(t *testing.T, at app.Place, tenant string, key *canonical.IdempotencyKey) {
 	t.Helper()
 	all := app.Migrations()
 	old := slices.DeleteFunc(slices.Clone(all), func(m sqldb.Migration) bool { return m.Name == "idempotency" })

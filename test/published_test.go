@@ -5,7 +5,8 @@ import (
 
 	"renga.dev/renga/internal/bench"
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // awaitPublished waits until everything that the servers have decided is published.
@@ -38,9 +39,9 @@ func (r *rig) streams() {
 // One that was there before may come again.
 func (r *rig) ordered(dir string) {
 	r.t.Helper()
-	seen, last := map[string]bool{}, map[string]wire.Stamp{}
+	seen, last := map[string]bool{}, map[string]canonical.Stamp{}
 	err := bench.ReadStream(r.t.Context(), dir, func(m *bus.Message) {
-		e, err := wire.ParseEvent(m.Body)
+		e, err := events.ParseEvent(m.Body)
 		if err == nil {
 			err = e.CheckPublished()
 		}

@@ -5,8 +5,8 @@ import (
 
 	"renga.dev/renga/internal/platform/audit"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -18,7 +18,7 @@ func noteCancels(all []engine.Canceled) ([]sqldb.Stmt, error) {
 	for i := range all {
 		c := &all[i]
 		e := audit.Entry{
-			At: wire.Stamp(c.At), Tenant: c.Tenant, Actor: c.Actor.ID, Action: "execution.cancel",
+			At: canonical.Stamp(c.At), Tenant: c.Tenant, Actor: c.Actor.ID, Action: "execution.cancel",
 			Subject:       c.Execution.String(),
 			CorrelationID: c.CorrelationID, Outcome: audit.Accepted, Reason: c.Reason,
 			Detail: strconv.AppendUint([]byte(`{"cancelSeq":`), c.Seq, 10),

@@ -14,8 +14,9 @@ import (
 	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // What the benchmark of the bus does.
@@ -150,7 +151,7 @@ func withBus(ctx context.Context, dir string, f func(*busBench) error) error {
 }
 
 // take is the consumer.
-func (b *busBench) take(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+func (b *busBench) take(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 	if _, err := tx.Exec(ctx, effectSQL, e.Key, e.Version); err != nil {
 		return err
 	}
@@ -197,7 +198,7 @@ func (b *busBench) change(ctx context.Context, n int) (string, error) {
 	record := recordOf(n)
 	id := uuid.Must(uuid.NewV7()).String()
 	return id, b.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		key := wire.RecordKey("Account", busTenantID, record)
+		key := events.RecordKey("Account", busTenantID, record)
 		version, err := b.bus.NextVersion(ctx, tx, key)
 		if err != nil {
 			return err
@@ -216,26 +217,26 @@ func recordOf(n int) string {
 }
 
 // eventOf is an event as a service makes it.
-func eventOf(id, key, record string, version wire.Stamp) (wire.Event, error) {
-	payload, err := wire.NewPayload(wire.RecordUpdated{
+func eventOf(id, key, record string, version canonical.Stamp) (events.Event, error) {
+	payload, err := events.NewPayload(events.RecordUpdated{
 		ObjectName: "Account", RecordID: record, OwnerID: busTenantID, ChangedFields: []string{"Name", "Phone"},
 		RecordVersion: version,
-		FieldChanges: map[string]wire.FieldChange{
+		FieldChanges: map[string]events.FieldChange{
 			"Name":  {Old: []byte(`"Acme"`), New: []byte(`"Acme Corporation"`)},
 			"Phone": {Old: []byte(`null`), New: []byte(`"+81-3-0000-0000"`)},
 		},
 	})
-	return wire.Event{
-		ID: id, SchemaVersion: wire.SchemaVersion, Type: "RecordUpdated", OccurredAt: version, Tenant: busTenantID,
+	return events.Event{
+		ID: id, SchemaVersion: events.SchemaVersion, Type: "RecordUpdated", OccurredAt: version, Tenant: busTenantID,
 		CorrelationID: "bench",
-		Producer:      wire.Producer{Service: "records", Instance: "bench"}, Key: key, Version: version,
+		Producer:      events.Producer{Service: "records", Instance: "bench"}, Key: key, Version: version,
 		Payload: payload,
 	}, err
 }
 
-func (b *busBench) rounds(ctx context.Context, rounds, events int) (rates []float64, err error) {
+func (b *busBench) rounds(ctx context.Context, rounds, count int) (rates []float64, err error) {
 	for range rounds {
-		rate, err := b.burst(ctx, events)
+		rate, err := b.burst(ctx, count)
 		if err != nil {
 			return nil, err
 		}
@@ -245,13 +246,13 @@ func (b *busBench) rounds(ctx context.Context, rounds, events int) (rates []floa
 }
 
 // burst commits changes as fast as it goes and gives how many a second have taken effect.
-func (b *busBench) burst(ctx context.Context, events int) (float64, error) {
-	b.expect(events, nil)
+func (b *busBench) burst(ctx context.Context, count int) (float64, error) {
+	b.expect(count, nil)
 	began := time.Now()
 	errs := make(chan error, busProducers)
 	for p := range busProducers {
 		go func() {
-			for n := p; n < events; n += busProducers {
+			for n := p; n < count; n += busProducers {
 				if _, err := b.change(ctx, n); err != nil {
 					errs <- err
 					return
@@ -268,7 +269,7 @@ func (b *busBench) burst(ctx context.Context, events int) (float64, error) {
 	if err := b.await(ctx); err != nil {
 		return 0, err
 	}
-	return float64(events) / time.Since(began).Seconds(), nil
+	return float64(count) / time.Since(began).Seconds(), nil
 }
 
 // steady commits changes at a steady rate and gives how long after its commit each has

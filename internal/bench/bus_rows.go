@@ -7,8 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // barePerCommit is how many events' rows one bare commit writes.
@@ -25,7 +26,7 @@ const (
 type bareEvent struct {
 	id, key string
 	part    int
-	version wire.Stamp
+	version canonical.Stamp
 	body    []byte
 }
 
@@ -34,10 +35,10 @@ func bareEvents(n int) (all []bareEvent, err error) {
 	for i := range n {
 		record := recordOf(i)
 		e := bareEvent{
-			id: uuid.Must(uuid.NewV7()).String(), key: wire.RecordKey("Account", busTenantID, record),
-			version: wire.Stamp(time.Now().UnixMilli()),
+			id: uuid.Must(uuid.NewV7()).String(), key: events.RecordKey("Account", busTenantID, record),
+			version: canonical.Stamp(time.Now().UnixMilli()),
 		}
-		e.part = wire.Partition(e.key)
+		e.part = events.Partition(e.key)
 		full, err := eventOf(e.id, e.key, record, e.version)
 		if err != nil {
 			return nil, err

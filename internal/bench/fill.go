@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/app"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 	"renga.dev/renga/internal/workflow/store"
@@ -62,7 +62,7 @@ func runOne(ctx context.Context, eng *engine.Engine, graph string, body []byte) 
 		key++
 		r := eng.Submit(ctx, []engine.Request{{
 			Tenant: tenant, Execution: id, GraphID: graph, Command: cmd, CorrelationID: uuid.NewString(),
-			Actor: flow.Actor{Kind: flow.KindUser}, Once: wire.Once{
+			Actor: flow.Actor{Kind: flow.KindUser}, Idempotency: canonical.IdempotencyKey{
 				Key:      fmt.Sprintf("%s-%d", graph, key),
 				Endpoint: "bench",
 			},
@@ -81,7 +81,7 @@ func runOne(ctx context.Context, eng *engine.Engine, graph string, body []byte) 
 	}
 	got, err := eng.Claim(ctx, engine.ClaimRequest{
 		Tenant: tenant, Worker: "bench", Queues: []string{"default"}, Max: 1, Lease: 60,
-		Once: wire.Once{Key: graph, Endpoint: "bench"},
+		Idempotency: canonical.IdempotencyKey{Key: graph, Endpoint: "bench"},
 	})
 	if err != nil {
 		return flow.ID{}, err

@@ -13,8 +13,8 @@ import (
 	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/store"
 )
 
@@ -170,11 +170,11 @@ func ReadStream(ctx context.Context, dir string, see func(*bus.Message)) error {
 		return err
 	}
 	defer nats.Close()
-	info, err := nats.Carrier().Ensure(ctx, wire.Executions)
+	info, err := nats.Carrier().Ensure(ctx, events.Executions)
 	if err != nil || info.Last == 0 {
 		return err // another process has published
 	}
-	for part := range wire.Partitions {
+	for part := range events.Partitions {
 		if err := readAll(ctx, nats.Carrier(), part, info.Last, see); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func ReadStream(ctx context.Context, dir string, see func(*bus.Message)) error {
 // readAll reads all messages of one partition, up to the last one of the stream. Nothing read
 // for a while means nothing: the machine may be busy.
 func readAll(ctx context.Context, c bus.Carrier, part int, last uint64, see func(*bus.Message)) error {
-	feed, err := c.Read(ctx, bus.From{Stream: wire.Executions, Part: part})
+	feed, err := c.Read(ctx, bus.From{Stream: events.Executions, Part: part})
 	if err != nil {
 		return err
 	}

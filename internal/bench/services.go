@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // The bars of search, reporting and all services that follow records.
@@ -113,7 +113,7 @@ func each(all time.Duration, n int) time.Duration {
 var followers = []string{"sharing", "search", "automation", "approval", "reporting"}
 
 // takes is how many events a consumer has taken of each partition.
-type takes [wire.Partitions]int64
+type takes [events.Partitions]int64
 
 // covers reports whether a consumer has taken so many more events of each partition.
 func (t takes) covers(base, more takes) bool {
@@ -169,7 +169,7 @@ func (b *recordsBench) settle(ctx context.Context) (counts map[string]takes, err
 	b.turn++
 	began := time.Now().Truncate(time.Millisecond)
 	last := map[int]string{}
-	for i := 0; len(last) < wire.Partitions; i++ {
+	for i := 0; len(last) < events.Partitions; i++ {
 		last[b.partition(b.updated(0, i))] = b.updated(0, i)
 	}
 	var ops []string
@@ -189,7 +189,7 @@ func (b *recordsBench) settle(ctx context.Context) (counts map[string]takes, err
 
 // partition is where the events of an opportunity travel.
 func (b *recordsBench) partition(id string) int {
-	return wire.Partition(wire.RecordKey("Opportunity", officeTenant, id))
+	return events.Partition(events.RecordKey("Opportunity", officeTenant, id))
 }
 
 // answered is a bulk of updates.

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -101,7 +101,7 @@ func (o *outcome) check(plan *flow.Plan, node string) error {
 		if data == nil {
 			continue
 		}
-		if err := wire.Check(data); err != nil || data.Kind() != jsontext.KindBeginObject {
+		if err := canonical.Check(data); err != nil || data.Kind() != jsontext.KindBeginObject {
 			return usage("outcome of %s: %s is not a JSON object", node, clean(string(data)))
 		}
 	}
@@ -171,7 +171,7 @@ func (o *oneOutcome) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 func parseScript(raw []byte) (script, error) {
 	var s script
-	if err := wire.Decode(raw, &s); err != nil {
+	if err := canonical.Decode(raw, &s); err != nil {
 		return s, err
 	}
 	if s.CancelAfter < 0 {

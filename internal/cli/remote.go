@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 )
 
 // retryFor is how long a request is repeated: long enough for a server that is restarted, short for who waits.
@@ -165,8 +165,11 @@ func (s *sending) Validate() error {
 	for _, given := range []struct {
 		flag, value string
 		limit       int
-	}{{"--idempotency-key", s.IdempotencyKey, wire.MaxKey}, {"--correlation-id", s.CorrelationID, maxCorrelation}} {
-		if given.value != "" && !wire.Printable(given.value, given.limit) {
+	}{
+		{"--idempotency-key", s.IdempotencyKey, canonical.MaxKey},
+		{"--correlation-id", s.CorrelationID, maxCorrelation},
+	} {
+		if given.value != "" && !canonical.Printable(given.value, given.limit) {
 			return fmt.Errorf("%s must be 1 to %d printable ASCII characters", given.flag, given.limit)
 		}
 	}

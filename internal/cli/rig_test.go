@@ -30,12 +30,12 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/bustest"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/sqltest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/workflow/cancel"
 	"renga.dev/renga/internal/workflow/engine"
@@ -92,7 +92,7 @@ type eventSettings struct {
 func (s eventSettings) SetPublishPolicy(ctx context.Context, tenant string, p engine.PublishPolicy,
 	entry audit.Entry,
 ) error {
-	entry.At = wire.Stamp(s.clock.Now().UnixMilli())
+	entry.At = canonical.Stamp(s.clock.Now().UnixMilli())
 	return s.Store.SetPublishPolicy(ctx, tenant, p, func(ctx context.Context, tx *sqldb.Tx) error {
 		return audit.Write(ctx, tx, entry)
 	})

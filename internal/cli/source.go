@@ -14,8 +14,8 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -68,7 +68,7 @@ func (a *App) object(flag, value string) (json.RawMessage, error) {
 		raw, where = content, flag+" ("+name+")"
 	}
 	raw = bytes.TrimSpace(raw)
-	if err := wire.Check(raw); err != nil || len(raw) == 0 || raw[0] != '{' {
+	if err := canonical.Check(raw); err != nil || len(raw) == 0 || raw[0] != '{' {
 		why := "it must be a JSON object, such as '{\"total\":4200}', @FILE, or - for standard input"
 		if e, ok := fault.As(err); ok {
 			why = e.Message
@@ -112,9 +112,9 @@ func idOf(what, file, id string) (string, error) {
 		}
 		id = stem(file)
 	}
-	if !wire.Name(id) {
+	if !canonical.Name(id) {
 		return id, usage("%q cannot be the id of a %s (1 to %d letters, digits, dots, dashes or underscores): give "+
-			"another one with --id", id, what, wire.MaxName)
+			"another one with --id", id, what, canonical.MaxName)
 	}
 	return id, nil
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
@@ -208,7 +208,7 @@ func (s *session) taken(consumer string) (n int64) {
 }
 
 // park publishes an event of a key that is blocked, and returns when it waits.
-func (s *session) park(e wire.Event) {
+func (s *session) park(e events.Event) {
 	s.t.Helper()
 	page, _, err := s.bus.DeadLetters(s.t.Context(), tenant, bus.DeadFilter{Key: e.Key}, 0, 1)
 	if err != nil || len(page) == 0 {
@@ -318,7 +318,7 @@ func (s *session) mask(text string) string {
 func (s *session) automate() {
 	s.t.Helper()
 	err := s.mail.DB.Write(s.t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		var events []wire.Event
+		var batch []events.Event
 		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
 			var body []byte
 			if err == nil {
@@ -327,16 +327,16 @@ func (s *session) automate() {
 			if err != nil {
 				return err
 			}
-			e, err := wire.ParseEvent(body)
+			e, err := events.ParseEvent(body)
 			if err != nil {
 				return err
 			}
 			if slices.Contains(s.automation.Consumer().Types, e.Type) {
-				events = append(events, e)
+				batch = append(batch, e)
 			}
 		}
-		for i := range events {
-			if err := s.automation.Consumer().Handle(ctx, tx, &events[i]); err != nil {
+		for i := range batch {
+			if err := s.automation.Consumer().Handle(ctx, tx, &batch[i]); err != nil {
 				return err
 			}
 		}

@@ -10,10 +10,10 @@ import (
 
 	"renga.dev/renga/internal/platform/audit"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -37,7 +37,7 @@ func (a *auditAPI) routes() []gate.Route {
 // auditView is an entry of the audit log as readers see it.
 type auditView struct {
 	AuditID       string            `json:"auditId"`
-	At            wire.Stamp        `json:"at"`
+	At            canonical.Stamp   `json:"at"`
 	Actor         flow.Actor        `json:"actor"`
 	Action        string            `json:"action"`
 	Subject       string            `json:"subject"`
@@ -74,7 +74,7 @@ func (q query) auditFilter(tenant string) audit.Query {
 	return audit.Query{
 		Tenant: tenant, Action: q.name("action"),
 		Actor: q.line("actor", audit.MaxText), Subject: q.line("subject", audit.MaxText),
-		From: wire.Stamp(q.Instant("from")), To: wire.Stamp(q.Instant("to")),
+		From: canonical.Stamp(q.Instant("from")), To: canonical.Stamp(q.Instant("to")),
 	}
 }
 

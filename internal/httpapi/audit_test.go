@@ -16,9 +16,9 @@ import (
 
 	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // entries writes entries into the audit log of the server's database.
@@ -59,10 +59,13 @@ func TestWhoDidItIsAUserOnlyWhereSomebodyHasChecked(t *testing.T) {
 		{"token.refused", "", `{"kind":"external"}`},
 	} {
 		s.entries(audit.Entry{
-			At: wire.Stamp(1_767_600_000_000 + i), Tenant: own, Actor: tt.actor, Action: tt.action,
+			At: canonical.Stamp(1_767_600_000_000 + i), Tenant: own, Actor: tt.actor, Action: tt.action,
 			Outcome: audit.Accepted,
 		})
-		if got := s.get("/audit?action=" + tt.action).is(200).body; !strings.Contains(string(got), `"actor":`+tt.want) {
+		if got := s.get("/audit?action=" + tt.action).is(200).body; !strings.Contains(
+			string(got),
+			`"actor":`+tt.want,
+		) {
 			t.Errorf("%s: got %s, want the actor %s", tt.action, got, tt.want)
 		}
 	}
@@ -75,7 +78,9 @@ func TestTheAuditLogIsExportedAsLines(t *testing.T) {
 	var want []string
 	for i := range 1000 {
 		e := audit.Entry{
-			At: wire.Stamp(1_767_600_000_000 + i), Tenant: own, Actor: []string{"ann", "bob"}[i%2], Action: "dlq.skip",
+			At: canonical.Stamp(
+				1_767_600_000_000 + i,
+			), Tenant: own, Actor: []string{"ann", "bob"}[i%2], Action: "dlq.skip",
 			Subject: fmt.Sprint(i), Outcome: audit.Outcomes[i%4],
 		}
 		if i%10 == 9 {

@@ -8,10 +8,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 )
 
@@ -100,7 +100,7 @@ func (b *batch) read() error {
 
 // refuse is a body of the wrong shape, or one that is not JSON at all.
 func (b *batch) refuse(message string) error {
-	if err := wire.Check(b.src); err != nil {
+	if err := canonical.Check(b.src); err != nil {
 		return err
 	}
 	return rest.Invalid("commands", "%s", message)
@@ -198,9 +198,9 @@ func (b *batch) target(cmd *command) (target, error) {
 		return target{}, m.err
 	case t.key == "":
 		return target{}, fault.New(fault.Invalid, "IDEMPOTENCY_KEY_REQUIRED", "idempotencyKey is required")
-	case !wire.Key(t.key):
+	case !canonical.Key(t.key):
 		return target{}, fault.New(fault.Invalid, "IDEMPOTENCY_KEY_INVALID",
-			"idempotencyKey must be 1 to %d printable ASCII characters", wire.MaxKey)
+			"idempotencyKey must be 1 to %d printable ASCII characters", canonical.MaxKey)
 	}
 	return t, nil
 }

@@ -22,7 +22,7 @@ func (e *echo) Submit(_ context.Context, requests []engine.Request) []engine.Res
 	for i := range requests {
 		r := &requests[i]
 		results[i].Answer = engine.Answer{
-			Execution: r.Execution, Command: r.Command.Name(), CorrelationID: r.CorrelationID, Key: r.Once.Key,
+			Execution: r.Execution, Command: r.Command.Name(), CorrelationID: r.CorrelationID, Key: r.Idempotency.Key,
 			Task: &e.task,
 		}
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -89,7 +89,7 @@ func pathOf(names ...string) string {
 	for _, name := range names {
 		p = p.AppendToken(name)
 	}
-	return wire.FieldPath(p)
+	return canonical.FieldPath(p)
 }
 
 // reset forgets everything. What raw holds is not looked at unless it was given.
@@ -171,7 +171,7 @@ func (b *body) integer(m member, low, high int) int {
 	if !b.given.has(m) {
 		return 0
 	}
-	n, whole := wire.ParseInt(b.raw[m])
+	n, whole := canonical.ParseInt(b.raw[m])
 	if !whole || n < int64(low) || n > int64(high) {
 		b.fail(m, "must be a whole number between %d and %d", low, high)
 	}

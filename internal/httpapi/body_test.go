@@ -181,7 +181,7 @@ func FuzzCommands(f *testing.F) {
 				err)
 		}
 		for _, r := range requests {
-			if r.Command == nil || r.Once.Key == "" || r.Once.Endpoint == "" {
+			if r.Command == nil || r.Idempotency.Key == "" || r.Idempotency.Endpoint == "" {
 				t.Fatalf("an incomplete request: %+v", r)
 			}
 		}

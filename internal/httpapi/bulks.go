@@ -10,10 +10,10 @@ import (
 
 	"renga.dev/renga/internal/platform/bulk"
 	"renga.dev/renga/internal/platform/bulk/dlq"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/cancel"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -131,7 +131,7 @@ func (f *bulkFilter) check() (out cancel.Filter, err error) {
 		return out, rest.Invalid("filter.status", "filter.status must have ACTIVE: what has ended cannot be cancelled")
 	}
 	if f.GraphID != nil && !graphID(*f.GraphID) {
-		return out, rest.Invalid("filter.graphId", "filter.graphId "+graphIDRule, wire.MaxName)
+		return out, rest.Invalid("filter.graphId", "filter.graphId "+graphIDRule, canonical.MaxName)
 	}
 	out.Status = f.Status
 	if f.GraphID != nil {
@@ -158,7 +158,7 @@ func someInstant(field string, t *flow.Time) (flow.Time, error) {
 // createBulk answers POST /bulks and POST /events/bulks.
 func createBulk[F, S any](a *bulkAPI, spec func(*bulkBody[F]) (S, error)) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		once, err := c.Once()
+		key, err := c.IdempotencyKey()
 		if err != nil {
 			return gate.Reply{}, err
 		}
@@ -175,7 +175,7 @@ func createBulk[F, S any](a *bulkAPI, spec func(*bulkBody[F]) (S, error)) rest.H
 			return gate.Reply{}, fault.Wrap("httpapi.bulk", err)
 		}
 		ans, err := a.bulks.Create(ctx, bulk.Request{
-			Kind: b.Command, Spec: raw, Once: once,
+			Kind: b.Command, Spec: raw, Idempotency: key,
 			Tenant: c.Principal.Tenant, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID,
 		})
 		if err != nil {
@@ -197,13 +197,13 @@ func (a *bulkAPI) orderBulk(
 		if err != nil {
 			return gate.Reply{}, err
 		}
-		once, err := wire.ParseOnce(c.Key, "POST "+f.path+"/"+b.ID+"/"+action, c.Body)
+		key, err := canonical.ParseIdempotencyKey(c.Key, "POST "+f.path+"/"+b.ID+"/"+action, c.Body)
 		if err != nil {
 			return gate.Reply{}, err
 		}
 		ans, err := do(a.bulks, ctx, bulk.Order{
 			Tenant: c.Principal.Tenant, ID: b.ID, Actor: c.Principal.Subject,
-			CorrelationID: c.CorrelationID, Once: once,
+			CorrelationID: c.CorrelationID, Idempotency: key,
 		})
 		if err != nil {
 			return gate.Reply{}, err

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // TestWhatAFieldKeepsFromSomebodyIsNowhereForHer plants a word in a field that somebody may
@@ -121,15 +121,15 @@ func TestEventsDoNotNameWhatIsGivenToSomeOnly(t *testing.T) {
 	s.do("PATCH", "/records/Opportunity/"+deal, `{"fields":{"StageName":"Closed Won"}}`, "If-Match", "*").is(200)
 	s.do("POST", "/records/Lead/"+lead+"/convert", `{"accountId":"`+account+`"}`).is(200)
 	id := uid(0x41)
-	payload, err := wire.NewPayload(wire.StageChanged{
-		OpportunityID: id, AccountID: wire.OrNull(account), OldStageName: "A", NewStageName: "B", NewIsWon: true,
+	payload, err := events.NewPayload(events.StageChanged{
+		OpportunityID: id, AccountID: events.OrNull(account), OldStageName: "A", NewStageName: "B", NewIsWon: true,
 		CloseDate: "2026-02-28", RecordVersion: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	letter := s.bury("search", wire.Event{
-		ID: uid(0x42), Type: "StageChanged", Tenant: own, CorrelationID: uid(0x43), Key: wire.RecordKey("Opportunity",
+	letter := s.bury("search", events.Event{
+		ID: uid(0x42), Type: "StageChanged", Tenant: own, CorrelationID: uid(0x43), Key: events.RecordKey("Opportunity",
 			own, id), Version: 1, Payload: payload,
 	})[0]
 	shown := func(eventType string) string {

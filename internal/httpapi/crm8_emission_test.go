@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/stalltest"
 )
 
@@ -46,7 +46,7 @@ var members = map[string]string{
 }
 
 // published are the events behind a place of the outbox, and the place of the last one.
-func (s *server) published(after int64) (events []wire.Event, last int64) {
+func (s *server) published(after int64) (batch []events.Event, last int64) {
 	s.t.Helper()
 	last = after
 	err := s.db.Read(s.t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
@@ -58,30 +58,30 @@ func (s *server) published(after int64) (events []wire.Event, last int64) {
 			if err != nil {
 				return err
 			}
-			e, err := wire.ParseEvent(body)
+			e, err := events.ParseEvent(body)
 			if err != nil {
 				return err
 			}
-			events = append(events, e)
+			batch = append(batch, e)
 		}
 		return nil
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return events, last
+	return batch, last
 }
 
 // give lets consumers take events, those of their types.
-func (s *server) give(events []wire.Event, to ...bus.Consumer) {
+func (s *server) give(batch []events.Event, to ...bus.Consumer) {
 	s.t.Helper()
 	for _, c := range to {
 		err := s.db.Write(s.t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-			for i := range events {
-				if !slices.Contains(c.Types, events[i].Type) {
+			for i := range batch {
+				if !slices.Contains(c.Types, batch[i].Type) {
 					continue
 				}
-				if err := c.Handle(ctx, tx, &events[i]); err != nil {
+				if err := c.Handle(ctx, tx, &batch[i]); err != nil {
 					return err
 				}
 			}
@@ -119,22 +119,22 @@ func TestEveryEventIsEmittedByItsCondition(t *testing.T) {
 		}
 		var got []string
 		for fresh := 1; fresh > 0; { // until sharing has nothing more to say
-			var events []wire.Event
-			events, place = s.published(place)
-			fresh = len(events)
-			for i := range events {
-				got = append(got, events[i].Type)
-				seen[events[i].Type] = true
+			var batch []events.Event
+			batch, place = s.published(place)
+			fresh = len(batch)
+			for i := range batch {
+				got = append(got, batch[i].Type)
+				seen[batch[i].Type] = true
 				var payload map[string]jsontext.Value
-				if err := json.Unmarshal(events[i].Payload, &payload); err != nil {
+				if err := json.Unmarshal(batch[i].Payload, &payload); err != nil {
 					t.Fatal(err)
 				}
-				names := strings.Fields(members[events[i].Type])
+				names := strings.Fields(members[batch[i].Type])
 				if has := slices.Sorted(maps.Keys(payload)); !slices.Equal(has, slices.Sorted(slices.Values(names))) {
-					t.Errorf("%s has the members %v, the document %v", events[i].Type, has, names)
+					t.Errorf("%s has the members %v, the document %v", batch[i].Type, has, names)
 				}
 			}
-			s.give(events, s.sharing.Consumer())
+			s.give(batch, s.sharing.Consumer())
 		}
 		if text := strings.Join(got, " "); text != want {
 			t.Errorf("%s told %q, want %q", r.asked, text, want)
@@ -192,7 +192,7 @@ func TestEveryEventIsEmittedByItsCondition(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { s.sharing.Run(ctx); close(ended) }()
-	var rebuilt []wire.Event
+	var rebuilt []events.Event
 	s.eventually(func() bool { rebuilt, _ = s.published(place); return len(rebuilt) > 0 })
 	stop()
 	stalltest.Within(t, "sharing ends", ended)

@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/seal"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Events is where the event backbone is looked at.
@@ -63,11 +64,11 @@ type schemaView struct {
 
 // allTypes are the event types that have a schema: the business events, and the
 // engine's own.
-func allTypes() []string { return append(wire.EventTypes(), wire.ExecutionChanged) }
+func allTypes() []string { return append(events.EventTypes(), events.ExecutionChanged) }
 
 func (a *API) listSchemas(_ context.Context, c *gate.Call) (gate.Reply, error) {
 	return gate.Reply{Body: newFew(allTypes(), func(typ *string) schemaView {
-		return schemaView{*typ, wire.SchemaVersion, "/events/schemas/" + *typ}
+		return schemaView{*typ, events.SchemaVersion, "/events/schemas/" + *typ}
 	})}, nil
 }
 
@@ -76,9 +77,9 @@ func (a *API) listSchemas(_ context.Context, c *gate.Call) (gate.Reply, error) {
 func (a *API) schema(_ context.Context, c *gate.Call) (gate.Reply, error) {
 	typ := c.Path("eventType")
 	if !slices.Contains(allTypes(), typ) {
-		return gate.Reply{}, fault.New(fault.NotFound, wire.CodeEventType, "there is no event type %.64q", typ)
+		return gate.Reply{}, fault.New(fault.NotFound, events.CodeEventType, "there is no event type %.64q", typ)
 	}
-	text, _ := wire.EventSchema(typ)
+	text, _ := events.EventSchema(typ)
 	return rest.Cached(c, gate.Reply{Raw: text, Type: "application/schema+json"}, "no-cache"), nil
 }
 
@@ -127,7 +128,7 @@ func (q query) eventFilter(tenant string) bus.EventFilter {
 // line is a text on one line, "" when it is not given.
 func (q query) line(name string, limit int) string {
 	s, given := q.Text(name)
-	if given && !wire.OneLine(s, 1, limit) {
+	if given && !canonical.OneLine(s, 1, limit) {
 		q.Fail(name, "%s must be %s on one line", name, count(1, limit, "characters"))
 	}
 	return s

@@ -8,9 +8,9 @@ import (
 
 	"renga.dev/renga/internal/platform/bulk"
 	"renga.dev/renga/internal/platform/bulk/dlq"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -49,14 +49,14 @@ func (f *deadBulkFilter) check() (out dlq.Filter, err error) {
 		if name.given == nil {
 			continue
 		}
-		if !wire.Name(*name.given) {
+		if !canonical.Name(*name.given) {
 			return out, rest.Invalid(name.field, "%s must be 1 to %d letters, digits, dots, dashes or underscores",
-				name.field, wire.MaxName)
+				name.field, canonical.MaxName)
 		}
 		*name.into = *name.given
 	}
 	if f.Key != nil {
-		if !wire.OneLine(*f.Key, 1, maxPartitionKey) {
+		if !canonical.OneLine(*f.Key, 1, maxPartitionKey) {
 			return out, rest.Invalid("filter.key", "filter.key must be %s on one line",
 				count(1, maxPartitionKey, "characters"))
 		}
@@ -74,7 +74,7 @@ func (f *deadBulkFilter) check() (out dlq.Filter, err error) {
 		return out, err
 	}
 	to, err := someInstant("filter.deadTo", f.DeadTo)
-	out.DeadFrom, out.DeadTo = wire.Stamp(from), wire.Stamp(to)
+	out.DeadFrom, out.DeadTo = canonical.Stamp(from), canonical.Stamp(to)
 	return out, err
 }
 

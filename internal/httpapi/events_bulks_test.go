@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 func TestDeadLettersAreDecidedAboutInABulk(t *testing.T) {
 	s := withConsumers(t)
-	var events []wire.Event
+	var batch []events.Event
 	for i := range 12 {
-		events = append(events, s.mail.Deleted(own, fmt.Sprint("x", i)))
+		batch = append(batch, s.mail.Deleted(own, fmt.Sprint("x", i)))
 	}
-	ids := s.bury("search", events...)
-	s.mail.Fail(events[3].Key)
+	ids := s.bury("search", batch...)
+	s.mail.Fail(batch[3].Key)
 	r := s.post("/events/bulks",
 		`{"command":"dlq.redrive","filter":{"consumer":"search","reasonClass":"infra"},"reason":"back"}`, "X-User-Id",
 		"ann").

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // DeadLetters is where dead letters are kept. What it answers is durable; unknown ones
@@ -18,7 +18,7 @@ type DeadLetters interface {
 	DeadLetters(ctx context.Context, tenant string, f bus.DeadFilter, offset, limit int) ([]bus.DeadLetter, int, error)
 	InspectDead(ctx context.Context, tenant, id string) (bus.Inspection, error)
 	ForeseeDead(ctx context.Context, tenant string, f *bus.DeadFilter, ids []string) ([]bus.Foreseen, error)
-	DecideDead(ctx context.Context, d bus.Decision, id string, once wire.Once) (bus.DeadAnswer, error)
+	DecideDead(ctx context.Context, d bus.Decision, id string, key canonical.IdempotencyKey) (bus.DeadAnswer, error)
 }
 
 // reasonClasses are the words of fault.ReasonClass.
@@ -35,7 +35,7 @@ var deadParams = []string{"status", "consumer", "eventType", "key", "reasonClass
 func (q query) deadFilter() bus.DeadFilter {
 	f := bus.DeadFilter{
 		Consumer: q.name("consumer"), EventType: q.name("eventType"), Key: q.line("key", maxPartitionKey),
-		DeadFrom: wire.Stamp(q.Instant("deadFrom")), DeadTo: wire.Stamp(q.Instant("deadTo")),
+		DeadFrom: canonical.Stamp(q.Instant("deadFrom")), DeadTo: canonical.Stamp(q.Instant("deadTo")),
 	}
 	for _, word := range q.Words("status", bus.Statuses()...) {
 		status, _ := bus.ParseStatus(word)
@@ -137,10 +137,10 @@ func (a *API) skip(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 // decisionReason checks the reason of a decision, which a skip must have.
 func decisionReason(reason string, skip bool) error {
 	switch {
-	case skip && (!wire.OneLine(reason, 1, maxDecisionReason) || strings.TrimSpace(reason) == ""):
+	case skip && (!canonical.OneLine(reason, 1, maxDecisionReason) || strings.TrimSpace(reason) == ""):
 		return rest.Invalid("reason", "a skip needs a reason of %s on one line",
 			count(1, maxDecisionReason, "characters"))
-	case !wire.OneLine(reason, 0, maxDecisionReason):
+	case !canonical.OneLine(reason, 0, maxDecisionReason):
 		return rest.Invalid("reason", "reason must be %s on one line", count(0, maxDecisionReason, "characters"))
 	}
 	return nil
@@ -186,12 +186,12 @@ func (a *API) decideDead(ctx context.Context, c *gate.Call, id string, d bus.Dec
 	if d.Skip {
 		command, action = "SkipDeadLetter", "skip"
 	}
-	once, err := wire.ParseOnce(c.Key, "POST /events/dlq/"+id+"/"+action, c.Body)
+	key, err := canonical.ParseIdempotencyKey(c.Key, "POST /events/dlq/"+id+"/"+action, c.Body)
 	if err != nil {
 		return gate.Reply{}, err
 	}
 	d.Tenant, d.Actor, d.CorrelationID = c.Principal.Tenant, c.Principal.Subject, c.CorrelationID
-	ans, err := a.cfg.DeadLetters.DecideDead(ctx, d, id, once)
+	ans, err := a.cfg.DeadLetters.DecideDead(ctx, d, id, key)
 	if err != nil {
 		return gate.Reply{}, err
 	}

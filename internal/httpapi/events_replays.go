@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -20,7 +20,7 @@ type Replays interface {
 }
 
 func (a *API) startReplay(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	once, err := c.Once()
+	key, err := c.IdempotencyKey()
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -40,16 +40,19 @@ func (a *API) startReplay(ctx context.Context, c *gate.Call) (gate.Reply, error)
 	switch {
 	case err != nil:
 		return gate.Reply{}, err
-	case !wire.Name(b.Consumer):
+	case !canonical.Name(b.Consumer):
 		return gate.Reply{}, rest.Invalid("consumer", "consumer must be the name of a consumer")
 	case b.From == nil:
-		return gate.Reply{}, rest.Invalid("from", "from is required: the instant from which events are delivered again")
+		return gate.Reply{}, rest.Invalid(
+			"from",
+			"from is required: the instant from which events are delivered again",
+		)
 	case to != 0 && to <= from:
 		return gate.Reply{}, rest.Invalid("to", "to must be after from")
 	}
 	ans, err := a.cfg.Replays.StartReplay(ctx, bus.ReplayRequest{
-		Tenant: c.Principal.Tenant, Consumer: b.Consumer, From: wire.Stamp(from), To: wire.Stamp(to),
-		Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Once: once,
+		Tenant: c.Principal.Tenant, Consumer: b.Consumer, From: canonical.Stamp(from), To: canonical.Stamp(to),
+		Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Idempotency: key,
 	})
 	if err != nil {
 		return gate.Reply{}, err
@@ -66,7 +69,7 @@ func (a *API) stopReplay(ctx context.Context, c *gate.Call) (gate.Reply, error) 
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	once, err := wire.ParseOnce(c.Key, "POST /events/replays/"+id+"/stop", c.Body)
+	key, err := canonical.ParseIdempotencyKey(c.Key, "POST /events/replays/"+id+"/stop", c.Body)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -74,7 +77,8 @@ func (a *API) stopReplay(ctx context.Context, c *gate.Call) (gate.Reply, error) 
 		return gate.Reply{}, err
 	}
 	ans, err := a.cfg.Replays.StopReplay(ctx, bus.ReplayOrder{
-		Tenant: c.Principal.Tenant, ID: id, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID, Once: once,
+		Tenant: c.Principal.Tenant, ID: id, Actor: c.Principal.Subject,
+		CorrelationID: c.CorrelationID, Idempotency: key,
 	})
 	if err != nil {
 		return gate.Reply{}, err

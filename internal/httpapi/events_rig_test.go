@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // own is the tenant of requests that name none, other is another.
@@ -23,9 +23,9 @@ const (
 )
 
 // bury publishes events that fail for good and gives their dead letters.
-func (s *server) bury(consumer string, events ...wire.Event) (ids []string) {
+func (s *server) bury(consumer string, batch ...events.Event) (ids []string) {
 	s.t.Helper()
-	for _, l := range s.mail.Kill(consumer, events...) {
+	for _, l := range s.mail.Kill(consumer, batch...) {
 		ids = append(ids, l.ID)
 	}
 	return ids
@@ -62,26 +62,30 @@ func newStoryServer(t *testing.T) *server {
 func (s *server) furnishStory(tenant string) {
 	s.t.Helper()
 	const first, second = "0199c1a3-aaaa-7000-8000-000000000001", "0199c1a3-aaaa-7000-8000-000000000002"
-	events := []wire.Event{s.mail.Deleted(tenant, first), s.mail.Deleted(tenant, first), s.mail.Deleted(tenant, second)}
-	for i := range events {
-		events[i].ID = "0199c1a3-0010-7000-8000-" + strings.Repeat(tenant[:1], 11) + string(rune('1'+i))
+	batch := []events.Event{
+		s.mail.Deleted(tenant, first),
+		s.mail.Deleted(tenant, first),
+		s.mail.Deleted(tenant, second),
 	}
-	s.mail.Fail(events[0].Key)
-	s.mail.Fail(events[2].Key)
+	for i := range batch {
+		batch[i].ID = "0199c1a3-0010-7000-8000-" + strings.Repeat(tenant[:1], 11) + string(rune('1'+i))
+	}
+	s.mail.Fail(batch[0].Key)
+	s.mail.Fail(batch[2].Key)
 	for i, dead := range []int{1, 1, 2} {
-		s.mail.Publish(events[i])
+		s.mail.Publish(batch[i])
 		s.eventually(func() bool {
 			_, total, err := s.bus.DeadLetters(context.Background(), tenant, bus.DeadFilter{}, 0, 10)
 			return err == nil && total == dead
 		})
 	}
 	s.eventually(func() bool {
-		page, _, _ := s.bus.DeadLetters(context.Background(), tenant, bus.DeadFilter{Key: events[0].Key}, 0, 10)
+		page, _, _ := s.bus.DeadLetters(context.Background(), tenant, bus.DeadFilter{Key: batch[0].Key}, 0, 10)
 		seen, err := s.bus.InspectDead(context.Background(), tenant, page[0].ID)
 		return err == nil && seen.Waiting == 1
 	})
-	s.mail.Recover(events[0].Key)
-	s.mail.Recover(events[2].Key)
+	s.mail.Recover(batch[0].Key)
+	s.mail.Recover(batch[2].Key)
 	s.mail.Published()
 }
 
@@ -139,7 +143,7 @@ func (s *server) framesOf(n int, path string, begun func(), header ...string) re
 func (s *server) deliver(c bus.Consumer) {
 	s.t.Helper()
 	err := s.db.Write(s.t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		var events []wire.Event
+		var batch []events.Event
 		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
 			var body []byte
 			if err == nil {
@@ -148,16 +152,16 @@ func (s *server) deliver(c bus.Consumer) {
 			if err != nil {
 				return err
 			}
-			e, err := wire.ParseEvent(body)
+			e, err := events.ParseEvent(body)
 			if err != nil {
 				return err
 			}
 			if slices.Contains(c.Types, e.Type) {
-				events = append(events, e)
+				batch = append(batch, e)
 			}
 		}
-		for i := range events {
-			if err := c.Handle(ctx, tx, &events[i]); err != nil {
+		for i := range batch {
+			if err := c.Handle(ctx, tx, &batch[i]); err != nil {
 				return err
 			}
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/seal"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -26,7 +26,7 @@ const tailEvery = 200 * time.Millisecond
 func (a *API) tail(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := query{rest.ReadQuery(c, "eventType", "key", "from", "lastEventId")}
 	f := q.eventFilter(c.Principal.Tenant)
-	from := bus.TailFrom{At: wire.Stamp(q.Instant("from")), Place: q.position(c)}
+	from := bus.TailFrom{At: canonical.Stamp(q.Instant("from")), Place: q.position(c)}
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // BUS-6, BUS-7: what operators see of events and decide about dead letters.
@@ -68,8 +68,8 @@ func TestADeadLetterIsDrivenAgain(t *testing.T) {
 	s.post(path+"/redrive", `{"dryRun":true}`).is(200).has("verdict", "WILL_APPLY").has("dryRun", "true").has(
 		"accepted", "<none>")
 	s.get("/events/consumers").is(200).has("items.1.consumer", "search").has("items.0.continue", "true").
-		has(fmt.Sprintf("items.1.partitions.%d.deadLetters", wire.Partition(e.Key)), "1").
-		has(fmt.Sprintf("items.1.partitions.%d.waitingKeys.blocked", wire.Partition(e.Key)), "1")
+		has(fmt.Sprintf("items.1.partitions.%d.deadLetters", events.Partition(e.Key)), "1").
+		has(fmt.Sprintf("items.1.partitions.%d.waitingKeys.blocked", events.Partition(e.Key)), "1")
 
 	first := s.postOnce("k", path+"/redrive", "", "X-User-Id", "ann", "X-Correlation-Id", "c-1").is(202).has("status",
 		"REDRIVING")
@@ -141,8 +141,8 @@ func TestADeadLetterIsSkippedWithAReason(t *testing.T) {
 
 func TestARedriveThatBreaksTheOrderIsRefused(t *testing.T) {
 	s := withConsumers(t)
-	events := []wire.Event{s.mail.OwnerChanged(own, "x"), s.mail.OwnerChanged(own, "x")}
-	ids := s.bury("mailer", events...)
+	batch := []events.Event{s.mail.OwnerChanged(own, "x"), s.mail.OwnerChanged(own, "x")}
+	ids := s.bury("mailer", batch...)
 	s.post("/events/dlq/"+ids[1]+"/redrive", `{"dryRun":true}`).is(200).has("verdict", "BREAKS_ORDER")
 	s.post("/events/dlq/"+ids[1]+"/redrive", "").refusedBy("key_order").has("error.details.state",
 		`{"deadLetter":"OPEN","verdict":"BREAKS_ORDER"}`).
@@ -277,10 +277,10 @@ func TestAReplayIsAskedForAndStopped(t *testing.T) {
 
 func TestTheStreamOfEventsGoesOnFromAPlace(t *testing.T) {
 	s := withConsumers(t)
-	events := []wire.Event{s.mail.Deleted(own, "a"), s.mail.OwnerChanged(own, "b"), s.mail.Deleted(own, "c")}
-	s.mail.Publish(events...)
+	batch := []events.Event{s.mail.Deleted(own, "a"), s.mail.OwnerChanged(own, "b"), s.mail.Deleted(own, "c")}
+	s.mail.Publish(batch...)
 	whole := string(s.frames(4, "/events/stream?lastEventId=0").is(200).body)
-	for i, e := range events {
+	for i, e := range batch {
 		want := fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", s.position(own, int64(i+1)), e.Type, e.AppendJSON(nil))
 		if !strings.Contains(whole, want) {
 			t.Errorf("there is no %s in %s", want, whole)
@@ -288,13 +288,13 @@ func TestTheStreamOfEventsGoesOnFromAPlace(t *testing.T) {
 	}
 	if rest := string(s.frames(2, "/events/stream", "Last-Event-ID", s.position(own,
 		2)).is(200).body); !strings.HasSuffix(whole, strings.TrimPrefix(rest, ": events\n\n")) || strings.Contains(rest,
-		events[1].ID) {
+		batch[1].ID) {
 		t.Errorf("behind 2: %s", rest)
 	}
-	for path, e := range map[string]wire.Event{
-		"?lastEventId=0&eventType=OwnerChanged":                            events[1],
-		"?lastEventId=0&key=" + url.QueryEscape(events[2].Key):             events[2],
-		"?from=2026-01-01T00:00:00Z&key=" + url.QueryEscape(events[0].Key): events[0],
+	for path, e := range map[string]events.Event{
+		"?lastEventId=0&eventType=OwnerChanged":                           batch[1],
+		"?lastEventId=0&key=" + url.QueryEscape(batch[2].Key):             batch[2],
+		"?from=2026-01-01T00:00:00Z&key=" + url.QueryEscape(batch[0].Key): batch[0],
 	} {
 		if r := s.frames(2, "/events/stream"+path).is(200); !strings.Contains(string(r.body), e.ID) {
 			t.Errorf("%s: %s", path, r.body)

@@ -4,9 +4,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/seal"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -27,25 +27,25 @@ func showConsumer(c *bus.ConsumerState) consumerView {
 // outboxView is the outbox as operators see it.
 type outboxView struct {
 	Unpublished int             `json:"unpublished"`
-	OldestAt    wire.Stamp      `json:"oldestUnpublishedAt,omitzero"`
+	OldestAt    canonical.Stamp `json:"oldestUnpublishedAt,omitzero"`
 	Partitions  []relayView     `json:"partitions"`
 	Items       []bus.OutboxRow `json:"items"`
 }
 
 type relayView struct {
-	Partition   int         `json:"partition"`
-	Holder      string      `json:"holder,omitempty"`
-	LeaseUntil  wire.Stamp  `json:"leaseUntil,omitzero"`
-	Unpublished int         `json:"unpublished"`
-	OldestAt    wire.Stamp  `json:"oldestUnpublishedAt,omitzero"`
-	Refill      *refillView `json:"refill,omitzero"`
+	Partition   int             `json:"partition"`
+	Holder      string          `json:"holder,omitempty"`
+	LeaseUntil  canonical.Stamp `json:"leaseUntil,omitzero"`
+	Unpublished int             `json:"unpublished"`
+	OldestAt    canonical.Stamp `json:"oldestUnpublishedAt,omitzero"`
+	Refill      *refillView     `json:"refill,omitzero"`
 }
 
 // refillView says how far a stream that lost something is filled again.
 type refillView struct {
-	Position int64      `json:"position"`
-	Upto     int64      `json:"upto"`
-	Since    wire.Stamp `json:"since,omitzero"`
+	Position int64           `json:"position"`
+	Upto     int64           `json:"upto"`
+	Since    canonical.Stamp `json:"since,omitzero"`
 }
 
 func showOutbox(s *bus.OutboxState, rows []bus.OutboxRow, sealed *seal.Sealer) outboxView {
@@ -80,27 +80,27 @@ type deadView struct {
 	Key           string            `json:"partitionKey"`
 	EventID       string            `json:"eventId"`
 	EventType     string            `json:"eventType"`
-	Version       wire.Stamp        `json:"recordVersion,omitzero"`
+	Version       canonical.Stamp   `json:"recordVersion,omitzero"`
 	Index         int               `json:"index"`
 	ReasonClass   fault.ReasonClass `json:"reasonClass"`
 	ReasonCode    string            `json:"reasonCode"`
 	RetryAdvice   fault.RetryAdvice `json:"retryAdvice"`
 	Error         string            `json:"error"`
 	Attempts      int               `json:"attempts"`
-	FirstFailedAt wire.Stamp        `json:"firstFailedAt"`
-	DeadAt        wire.Stamp        `json:"deadAt"`
-	RedriveAt     wire.Stamp        `json:"redriveAt,omitzero"`
+	FirstFailedAt canonical.Stamp   `json:"firstFailedAt"`
+	DeadAt        canonical.Stamp   `json:"deadAt"`
+	RedriveAt     canonical.Stamp   `json:"redriveAt,omitzero"`
 	Decision      *decisionView     `json:"decision,omitzero"`
-	EndedAt       wire.Stamp        `json:"endedAt,omitzero"`
+	EndedAt       canonical.Stamp   `json:"endedAt,omitzero"`
 	Verdict       bus.Verdict       `json:"verdict,omitempty"` // where it is asked for
 }
 
 // decisionView is what was decided last about a dead letter.
 type decisionView struct {
-	By     flow.Actor `json:"by"`
-	At     wire.Stamp `json:"at"`
-	Reason string     `json:"reason,omitempty"`
-	BulkID string     `json:"bulkId,omitempty"`
+	By     flow.Actor      `json:"by"`
+	At     canonical.Stamp `json:"at"`
+	Reason string          `json:"reason,omitempty"`
+	BulkID string          `json:"bulkId,omitempty"`
 }
 
 func showDead(l *bus.DeadLetter) deadView {
@@ -154,13 +154,13 @@ func showInspection(in *bus.Inspection) inspectionView {
 type replayView struct {
 	ReplayID  string           `json:"replayId"`
 	Consumer  string           `json:"consumer"`
-	From      wire.Stamp       `json:"from"`
-	To        wire.Stamp       `json:"to"`
+	From      canonical.Stamp  `json:"from"`
+	To        canonical.Stamp  `json:"to"`
 	Status    string           `json:"status"`
 	Counts    bus.ReplayCounts `json:"counts"`
 	CreatedBy flow.Actor       `json:"createdBy"`
-	CreatedAt wire.Stamp       `json:"createdAt"`
-	EndedAt   wire.Stamp       `json:"endedAt,omitzero"`
+	CreatedAt canonical.Stamp  `json:"createdAt"`
+	EndedAt   canonical.Stamp  `json:"endedAt,omitzero"`
 }
 
 func showReplay(r *bus.Replay) replayView {

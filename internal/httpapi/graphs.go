@@ -8,10 +8,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -29,10 +29,10 @@ var madePrefixes = []string{"template:", "pdca:", "sharing:", "search:", "report
 func graphID(id string) bool {
 	for _, prefix := range madePrefixes {
 		if name, ok := strings.CutPrefix(id, prefix); ok {
-			return wire.Name(name)
+			return canonical.Name(name)
 		}
 	}
-	return wire.Name(id)
+	return canonical.Name(id)
 }
 
 // graphIDRule says what such an id must be; it has the longest name in it.
@@ -56,9 +56,9 @@ func (a *graphAPI) routes() []gate.Route {
 
 func (a *graphAPI) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	id := c.Path("graphId")
-	if !wire.Name(id) {
+	if !canonical.Name(id) {
 		return gate.Reply{}, rest.Invalid("graphId",
-			"graphId must be 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
+			"graphId must be 1 to %d letters, digits, dots, dashes or underscores", canonical.MaxName)
 	}
 	g, err := flow.ParseGraph(c.Body, c.Media != mediaJSON && c.Media != "")
 	if err != nil {

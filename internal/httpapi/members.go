@@ -6,13 +6,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// reader splits JSON into raw values. It checks the grammar only; wire.ParseOnce, which sees every
+// reader splits JSON into raw values. It checks the grammar only; canonical.ParseIdempotencyKey, which sees every
 // body of a command, holds the strict rules.
 type reader struct {
 	src []byte
@@ -63,21 +63,21 @@ func (r *reader) object(member func(name, value jsontext.Value)) error {
 
 // malformed says what is wrong with the source.
 func (r *reader) malformed() error {
-	if err := wire.Check(r.src); err != nil {
+	if err := canonical.Check(r.src); err != nil {
 		return err
 	}
-	return fault.New(fault.Invalid, wire.CodeInvalid, "the body is not valid JSON (byte %d)", r.dec.InputOffset())
+	return fault.New(fault.Invalid, canonical.CodeInvalid, "the body is not valid JSON (byte %d)", r.dec.InputOffset())
 }
 
 // readBody reads the body of one command's own endpoint. What it leaves unseen
-// (see reader) is for wire.ParseOnce to refuse, before a member is looked into.
+// (see reader) is for canonical.ParseIdempotencyKey to refuse, before a member is looked into.
 func readBody(src []byte, may memberSet, into *body) error {
 	if len(src) == 0 {
 		return nil
 	}
 	r := newReader(src)
 	if r.dec.PeekKind() != '{' {
-		return fault.New(fault.Invalid, wire.CodeInvalid, "the body must be a JSON object")
+		return fault.New(fault.Invalid, canonical.CodeInvalid, "the body must be a JSON object")
 	}
 	return r.object(func(name, value jsontext.Value) { into.take(name, value, may) })
 }

@@ -128,7 +128,7 @@ func everyAcceptedHasARequestID(t *testing.T) {
 }
 
 func onlyTheSameDigestIsUsedAgain(t *testing.T) {
-	provedBy("../platform/wire", "TestDigestEqualsTheDocumentsAlgorithm", "TestCanonicalNumber",
+	provedBy("../platform/canonical", "TestDigestEqualsTheDocumentsAlgorithm", "TestCanonicalNumber",
 		"TestMembersAreLeftOutAtTheTopOnly")
 	s := withStrategies(t, options{}, "strat.one", "strat.two")
 	s.do("POST", "/pdca/recheck", orderOne).is(400).has("error", "BAD_REQUEST")

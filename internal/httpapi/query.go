@@ -3,8 +3,8 @@ package httpapi
 import (
 	"slices"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -14,8 +14,8 @@ type query struct{ *rest.Query }
 // name is a name, "" when it is not given.
 func (q query) name(name string) string {
 	s, given := q.Text(name)
-	if given && !wire.Name(s) {
-		q.Fail(name, "%s must be 1 to %d letters, digits, dots, dashes or underscores", name, wire.MaxName)
+	if given && !canonical.Name(s) {
+		q.Fail(name, "%s must be 1 to %d letters, digits, dots, dashes or underscores", name, canonical.MaxName)
 	}
 	return s
 }
@@ -24,7 +24,7 @@ func (q query) name(name string) string {
 func (q query) graph(name string) string {
 	s, given := q.Text(name)
 	if given && !graphID(s) {
-		q.Fail(name, "%s "+graphIDRule, name, wire.MaxName)
+		q.Fail(name, "%s "+graphIDRule, name, canonical.MaxName)
 	}
 	return s
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -51,7 +51,7 @@ func (cmd *command) request(c *gate.Call, t target, src []byte, b *body) (engine
 			return req, err
 		}
 	}
-	if req.Once, err = wire.ParseOnce(t.key, cmd.endpoint(t.execution, t.node), src); err != nil {
+	if req.Idempotency, err = canonical.ParseIdempotencyKey(t.key, cmd.endpoint(t.execution, t.node), src); err != nil {
 		return req, err
 	}
 	if cmd.creates() {
@@ -96,9 +96,9 @@ func checkScope(c *gate.Call, scope string) error {
 // graphID is the name of the graph to run.
 func (b *body) graphID() string {
 	b.require(mGraphID)
-	id := b.text(mGraphID, 1, wire.MaxName)
-	if b.err == nil && !wire.Name(id) {
-		b.fail(mGraphID, "must be 1 to %d letters, digits, dots, dashes or underscores", wire.MaxName)
+	id := b.text(mGraphID, 1, canonical.MaxName)
+	if b.err == nil && !canonical.Name(id) {
+		b.fail(mGraphID, "must be 1 to %d letters, digits, dots, dashes or underscores", canonical.MaxName)
 	}
 	return id
 }

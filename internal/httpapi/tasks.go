@@ -7,10 +7,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fair"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -76,9 +76,9 @@ func (b *eagerBody) check(path string) error {
 		return rest.Invalid(queues, "%s must have %s", queues, count(1, maxQueues, "names"))
 	}
 	for i, queue := range b.Queues {
-		if !wire.Name(queue) {
+		if !canonical.Name(queue) {
 			return rest.Invalid(queues, "%s must hold names of 1 to %d letters, digits, dots, dashes or underscores",
-				queues, wire.MaxName)
+				queues, canonical.MaxName)
 		}
 		if slices.Contains(b.Queues[:i], queue) {
 			return rest.Invalid(queues, "%s holds %s twice", queues, queue)
@@ -100,7 +100,7 @@ func (b *body) claim() *engine.Eager {
 		Claim eagerBody `json:"claim"`
 	}{newEagerBody()}
 	c := &in.Claim
-	if err := wire.Decode(slices.Concat([]byte(`{"claim":`), raw, []byte(`}`)), &in); err != nil {
+	if err := canonical.Decode(slices.Concat([]byte(`{"claim":`), raw, []byte(`}`)), &in); err != nil {
 		b.err = err
 	} else if err := c.check("claim."); err != nil {
 		b.err = err
@@ -113,7 +113,7 @@ func (b *body) claim() *engine.Eager {
 // claim answers POST /tasks/claim. It waits as long as the worker asks for, the
 // worker stays and the process does not drain (both end ctx).
 func (a *taskAPI) claim(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	once, err := c.Once()
+	key, err := c.IdempotencyKey()
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -131,7 +131,7 @@ func (a *taskAPI) claim(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	claimed, err := a.commands.Claim(ctx, engine.ClaimRequest{
 		Tenant: c.Principal.Tenant, Worker: b.WorkerID, Queues: b.Queues, Max: b.Max,
 		Wait: wait, Lease: b.LeaseSeconds,
-		Once: once, CorrelationID: c.CorrelationID,
+		Idempotency: key, CorrelationID: c.CorrelationID,
 	})
 	if err != nil {
 		return gate.Reply{}, err

@@ -6,11 +6,11 @@ import (
 	"reflect"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fair"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -36,9 +36,9 @@ func (b *watchBody) check() error {
 		switch t := &b.Tasks[i]; {
 		case t.Execution.IsZero():
 			return rest.Invalid("executionId", "tasks[%d].executionId must be the UUID of an execution", i)
-		case !wire.Name(t.Node):
+		case !canonical.Name(t.Node):
 			return rest.Invalid("nodeId",
-				"tasks[%d].nodeId must be 1 to %d letters, digits, dots, dashes or underscores", i, wire.MaxName)
+				"tasks[%d].nodeId must be 1 to %d letters, digits, dots, dashes or underscores", i, canonical.MaxName)
 		case t.Attempt < 1 || t.Attempt > maxAttempt:
 			return rest.Invalid("attempt", "tasks[%d].attempt must be between 1 and %d", i, maxAttempt)
 		}

@@ -14,9 +14,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // BacklogFile is where the backlog of a process is, in its data folder.
@@ -37,9 +37,9 @@ type waiting struct {
 	Entry audit.Entry `json:"entry"` // with its id and time, by which it is found if it was written
 	// Unless is an entry of the same delivery that may have been committed, with the run that
 	// it started: then this one did not happen.
-	Unless    string     `json:"unless,omitzero"`
-	UnlessAt  wire.Stamp `json:"unlessAt,omitzero"`
-	Duplicate bool       `json:"duplicate,omitzero"`
+	Unless    string          `json:"unless,omitzero"`
+	UnlessAt  canonical.Stamp `json:"unlessAt,omitzero"`
+	Duplicate bool            `json:"duplicate,omitzero"`
 }
 
 // backlog holds the audit entries of deliveries that ended while the database was away, in memory and
@@ -284,7 +284,7 @@ func (t *Deliveries) writeWaiting(ctx context.Context, tx *sqldb.Tx, w *waiting)
 		return err
 	}
 	there := false
-	find := func(id string, at wire.Stamp) sqldb.Stmt {
+	find := func(id string, at canonical.Stamp) sqldb.Stmt {
 		return audit.Find(w.Entry.Tenant, at, id, &there)
 	}
 	if err := tx.Batch(ctx, find(w.Entry.ID, w.Entry.At), find(w.Unless, w.UnlessAt)); err != nil || there {

@@ -12,10 +12,10 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/stalltest"
 	"renga.dev/renga/internal/tier"
 )
@@ -202,7 +202,7 @@ func TestTheBacklogHasABound(t *testing.T) {
 	put := func(outcome audit.Outcome, n int) {
 		for range n {
 			r.add(t.Context(), waiting{Entry: audit.Entry{
-				ID: audit.NewID(), At: wire.Stamp(1), Tenant: tenantA,
+				ID: audit.NewID(), At: canonical.Stamp(1), Tenant: tenantA,
 				Action: Action, Outcome: outcome,
 			}})
 		}

@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -78,7 +78,7 @@ type Caller struct {
 }
 
 // now is the time that receipts, entries and months go by: one clock for all processes.
-func (t *Deliveries) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
+func (t *Deliveries) now(ctx context.Context, tx *sqldb.Tx) (at canonical.Stamp, err error) {
 	st := t.clock(&at)
 	if st == nil {
 		return at, nil
@@ -87,18 +87,18 @@ func (t *Deliveries) now(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err 
 }
 
 // here is the time while the database cannot be asked for it.
-func (t *Deliveries) here() wire.Stamp {
+func (t *Deliveries) here() canonical.Stamp {
 	if t.cfg.Now != nil {
-		return wire.Stamp(t.cfg.Now().UnixMilli())
+		return canonical.Stamp(t.cfg.Now().UnixMilli())
 	}
-	return wire.Stamp(time.Now().UnixMilli())
+	return canonical.Stamp(time.Now().UnixMilli())
 }
 
 // alone says that no other process writes to the database, so its clock is the machine's.
 func (t *Deliveries) alone() bool { return t.db.Dialect() == sqldb.SQLite }
 
 // clock is the statement that asks for the time; nil when it is known here, and at has it.
-func (t *Deliveries) clock(at *wire.Stamp) *sqldb.Stmt {
+func (t *Deliveries) clock(at *canonical.Stamp) *sqldb.Stmt {
 	if t.cfg.Now != nil || t.alone() {
 		*at = t.here()
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Named maxima of a delivery. Texts are counted in characters, notes in bytes.
@@ -48,7 +48,7 @@ func ParseDelivery(data []byte, headerKey string) (Delivery, error) {
 	if len(data) == 0 {
 		data = []byte("{}")
 	}
-	if err := wire.Check(data); err != nil {
+	if err := canonical.Check(data); err != nil {
 		return Delivery{}, unread(err)
 	}
 	if jsontext.Value(data).Kind() != jsontext.KindBeginObject {
@@ -164,7 +164,7 @@ func (r *fieldReader) number(name string) Number {
 		r.fail(badField(name, "a whole number"))
 		return Number{}
 	}
-	n, ok := wire.ParseInt([]byte(written))
+	n, ok := canonical.ParseInt([]byte(written))
 	if !ok {
 		return Number{Given: true}
 	}
@@ -197,5 +197,5 @@ func unread(err error) *fault.Error {
 func badField(name, want string) *fault.Error { return refusedField("%s must be %s", name, want) }
 
 func refusedField(format string, args ...any) *fault.Error {
-	return fault.New(fault.Invalid, wire.CodeInvalid, format, args...).Because(fault.RefusedField)
+	return fault.New(fault.Invalid, canonical.CodeInvalid, format, args...).Because(fault.RefusedField)
 }

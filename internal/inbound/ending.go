@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Action is what a delivery is called in the audit log.
@@ -54,7 +54,7 @@ func some[T comparable](v T) *T {
 }
 
 // entry is the audit log's line about a delivery, with an id by which it is found again.
-func (e *ending) entry(call Caller, d *Delivery, at wire.Stamp) (audit.Entry, error) {
+func (e *ending) entry(call Caller, d *Delivery, at canonical.Stamp) (audit.Entry, error) {
 	duplicate := e.duplicate()
 	body, err := json.Marshal(detail{
 		TemplateID: some(cmp.Or(e.templateID, d.TemplateID)), TemplateName: some(e.templateName),
@@ -81,7 +81,7 @@ func (e *ending) put(ctx context.Context, tx *sqldb.Tx, entry *audit.Entry, befo
 }
 
 // monthOf is the month of an instant in UTC: "2026-02".
-func monthOf(at wire.Stamp) string { return time.UnixMilli(int64(at)).UTC().Format(monthLayout) }
+func monthOf(at canonical.Stamp) string { return time.UnixMilli(int64(at)).UTC().Format(monthLayout) }
 
 const monthLayout = "2006-01"
 

@@ -8,10 +8,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/folder"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // ReceiptsFile is where the document has its receipts, under the data directory.
@@ -82,8 +82,8 @@ func (x *export) report(ctx context.Context, err error) {
 
 // version is what a file was written from.
 type version struct {
-	receipts int64      // of all tenants together, ever
-	until    wire.Stamp // when the first of them stops to count; 0: none
+	receipts int64           // of all tenants together, ever
+	until    canonical.Stamp // when the first of them stops to count; 0: none
 }
 
 // pause waits, until wake at the latest, and reports whether ctx has not ended.
@@ -101,7 +101,7 @@ func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 // keep writes the file if it is not current, and gives how long it will be unless
 // somebody tells.
 func (x *export) keep(ctx context.Context) (time.Duration, error) {
-	var now wire.Stamp
+	var now canonical.Stamp
 	last := map[string]int64{} // of each tenant, the number of its last receipt
 	sum := int64(0)
 	err := x.t.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
@@ -142,7 +142,11 @@ func (x *export) keep(ctx context.Context) (time.Duration, error) {
 }
 
 // replace writes the file anew.
-func (x *export) replace(ctx context.Context, now wire.Stamp, last map[string]int64) (until wire.Stamp, err error) {
+func (x *export) replace(
+	ctx context.Context,
+	now canonical.Stamp,
+	last map[string]int64,
+) (until canonical.Stamp, err error) {
 	if err := x.dir.hold(); err != nil {
 		return 0, err
 	}
@@ -155,17 +159,17 @@ func (x *export) replace(ctx context.Context, now wire.Stamp, last map[string]in
 
 // line is a receipt in the file.
 type line struct {
-	Tenant     string     `json:"tenant"`
-	Key        string     `json:"idempotency_key"`
-	Run        string     `json:"run_id"`
-	TemplateID string     `json:"template_id"`
-	At         wire.Stamp `json:"at"`
+	Tenant     string          `json:"tenant"`
+	Key        string          `json:"idempotency_key"`
+	Run        string          `json:"run_id"`
+	TemplateID string          `json:"template_id"`
+	At         canonical.Stamp `json:"at"`
 	n          int64
 }
 
 // write writes the receipts that count, oldest first of each tenant.
-func (x *export) write(ctx context.Context, out *bufio.Writer, now wire.Stamp, last map[string]int64) (
-	until wire.Stamp, err error,
+func (x *export) write(ctx context.Context, out *bufio.Writer, now canonical.Stamp, last map[string]int64) (
+	until canonical.Stamp, err error,
 ) {
 	first := true
 	_, _ = out.WriteString("{\"receipts\":[") // a writer keeps its first error for Flush
@@ -188,7 +192,7 @@ func (x *export) write(ctx context.Context, out *bufio.Writer, now wire.Stamp, l
 			}
 			_ = out.WriteByte('\n')
 			_, _ = out.Write(body)
-			if end := l.At + wire.Stamp(x.t.cfg.TTL.Milliseconds()); first || end < until {
+			if end := l.At + canonical.Stamp(x.t.cfg.TTL.Milliseconds()); first || end < until {
 				until = end
 			}
 			first = false

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strconv"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // trimChunk is how many of the oldest receipts of a tenant are looked at when one is
@@ -18,7 +18,7 @@ const trimChunk = 100
 type receipt struct {
 	about
 	n  int64 // from 1, without a gap
-	at wire.Stamp
+	at canonical.Stamp
 }
 
 const selectReceipt = `SELECT n, run_id, template_id, template_name, action, year, month, at FROM trigger_receipt
@@ -30,7 +30,7 @@ func (r *receipt) scan(row *sqldb.Row) error {
 
 // desk is what a decision about a tenant's delivery starts from.
 type desk struct {
-	now       wire.Stamp
+	now       canonical.Stamp
 	receipts  int64    // the number of the last receipt
 	templates int64    // changes of templates
 	receipt   *receipt // of the key; nil: none that counts
@@ -82,8 +82,8 @@ func (t *Deliveries) counts(r *receipt, d *desk) bool {
 func (t *Deliveries) lastGone(last int64) int64 { return last - int64(t.cfg.MaxReceipts) }
 
 // oldest is the first instant whose receipts count.
-func (t *Deliveries) oldest(now wire.Stamp) wire.Stamp {
-	return now - wire.Stamp(t.cfg.TTL.Milliseconds())
+func (t *Deliveries) oldest(now canonical.Stamp) canonical.Stamp {
+	return now - canonical.Stamp(t.cfg.TTL.Milliseconds())
 }
 
 // save writes a receipt, and deletes some that do not count. A receipt of the same key

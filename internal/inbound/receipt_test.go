@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // keys are the keys of the receipts that are stored, oldest first.
@@ -255,7 +255,7 @@ func TestRetentionIsReadFromTheEnvironment(t *testing.T) {
 		}
 	}
 	// The longest time can be taken from any instant.
-	if tr := New(nil, Config{TTL: mostDays * day}); tr.oldest(wire.Stamp(time.Now().UnixMilli())) >= 0 {
+	if tr := New(nil, Config{TTL: mostDays * day}); tr.oldest(canonical.Stamp(time.Now().UnixMilli())) >= 0 {
 		t.Error("the longest retention is too short")
 	}
 }

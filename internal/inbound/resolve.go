@@ -6,9 +6,9 @@ import (
 	"errors"
 	"slices"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // The messages of the document.
@@ -49,14 +49,14 @@ func resolve(ctx context.Context, tx *sqldb.Tx, tenant string, d *Delivery) (Sto
 		return byID(ctx, tx, tenant, d.TemplateID)
 	case d.EventName == "":
 		return only(ctx, tx, msgNoExternal, msgManyExternal, selectExternal, tenant)
-	case !wire.Name(d.EventName): // no action is called so
+	case !canonical.Name(d.EventName): // no action is called so
 		return Stored{}, noTemplate(msgNoMatch)
 	}
 	return only(ctx, tx, msgNoMatch, msgManyMatch, selectByAction, tenant, d.EventName)
 }
 
 func byID(ctx context.Context, tx *sqldb.Tx, tenant, id string) (Stored, error) {
-	if !wire.Name(id) {
+	if !canonical.Name(id) {
 		return Stored{}, noTemplate(msgNoTemplate)
 	}
 	s, err := scanTemplate(tx.Row(ctx, selectTemplate, tenant, id))

@@ -13,10 +13,10 @@ import (
 	"go.uber.org/goleak"
 
 	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 	"renga.dev/renga/internal/workflow/store"
@@ -274,7 +274,7 @@ func keyed(key string, month int) string {
 	return fmt.Sprintf(`{"idempotency_key":%q,"month":%d}`, key, month)
 }
 
-func at(t time.Time) wire.Stamp { return wire.Stamp(t.UnixMilli()) }
+func at(t time.Time) canonical.Stamp { return canonical.Stamp(t.UnixMilli()) }
 
 // logged is a logger that says that it was told something.
 func logged(told chan<- struct{}) *slog.Logger { return slog.New(handler{told}) }

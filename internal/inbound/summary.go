@@ -12,9 +12,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // How many of the newest deliveries a summary shows.
@@ -70,24 +70,24 @@ func (c Counts) MarshalJSONTo(enc *jsontext.Encoder) error {
 
 // Recent is one delivery. What it does not have is null.
 type Recent struct {
-	At           wire.Stamp `json:"at"`
-	Status       string     `json:"status"`
-	Action       *string    `json:"action"`
-	RunID        *string    `json:"run_id"`
-	TemplateID   *string    `json:"template_id"`
-	TemplateName *string    `json:"template_name"`
-	EventName    *string    `json:"event_name"`
-	Source       *string    `json:"source"`
-	Key          *string    `json:"idempotency_key"`
-	Reason       *string    `json:"reason"`
-	ReasonClass  *string    `json:"reason_class"`
-	ReasonCode   *string    `json:"reason_code"`
-	RetryAdvice  *string    `json:"retry_advice"`
-	Duplicate    *bool      `json:"duplicate"`
+	At           canonical.Stamp `json:"at"`
+	Status       string          `json:"status"`
+	Action       *string         `json:"action"`
+	RunID        *string         `json:"run_id"`
+	TemplateID   *string         `json:"template_id"`
+	TemplateName *string         `json:"template_name"`
+	EventName    *string         `json:"event_name"`
+	Source       *string         `json:"source"`
+	Key          *string         `json:"idempotency_key"`
+	Reason       *string         `json:"reason"`
+	ReasonClass  *string         `json:"reason_class"`
+	ReasonCode   *string         `json:"reason_code"`
+	RetryAdvice  *string         `json:"retry_advice"`
+	Duplicate    *bool           `json:"duplicate"`
 }
 
 // span is the first instant of a month and that of the next one.
-func (q *SummaryQuery) span() (from, to wire.Stamp, err error) {
+func (q *SummaryQuery) span() (from, to canonical.Stamp, err error) {
 	first, err := time.Parse(monthLayout, q.Month)
 	if err != nil || len(q.Month) != len(monthLayout) {
 		return 0, 0, unfit("ym must be a month such as 2026-02")
@@ -95,7 +95,7 @@ func (q *SummaryQuery) span() (from, to wire.Stamp, err error) {
 	if q.Recent < 0 || q.Recent > MaxRecent {
 		return 0, 0, unfit("recent_limit must be 1 to %d", MaxRecent)
 	}
-	from, to = wire.Stamp(first.UnixMilli()), wire.Stamp(first.AddDate(0, 1, 0).UnixMilli())
+	from, to = canonical.Stamp(first.UnixMilli()), canonical.Stamp(first.AddDate(0, 1, 0).UnixMilli())
 	return max(from, 1), max(to, 1), nil // a query has no instants before 1970
 }
 

@@ -17,10 +17,10 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/tier"
 )
 
@@ -388,7 +388,7 @@ func (r *rig) fill(n int) {
 	if r.db.Dialect() == sqldb.SQLite {
 		series = "WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < $1) SELECT i FROM s"
 	}
-	begin := wire.Stamp(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
+	begin := canonical.Stamp(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
 	for done := 0; done < n; done += part {
 		action := Action
 		if done >= n/2 {

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -66,7 +66,7 @@ type (
 // error is fault.Invalid, and its message names the member.
 func ParseTemplate(data []byte) (Template, error) {
 	var doc templateDoc
-	if err := wire.Decode(data, &doc); err != nil {
+	if err := canonical.Decode(data, &doc); err != nil {
 		return Template{}, err
 	}
 	tpl := doc.Template
@@ -95,7 +95,7 @@ func (t *Template) check() error {
 		return unfit("month must be 1 to 12")
 	case t.Name == "":
 		return unfit("name is missing")
-	case !wire.OneLine(t.Name, 1, MaxText):
+	case !canonical.OneLine(t.Name, 1, MaxText):
 		return unfit("name must be 1 to %d characters on one line", MaxText)
 	case utf8.RuneCountInString(t.MFCloudURL) > MaxURL:
 		return unfit("mfcloud_url is longer than %d characters", MaxURL)
@@ -116,15 +116,15 @@ func (s *Step) check(i int) error {
 	switch {
 	case s.Action == "":
 		return unfit("steps[%d].action is missing", i)
-	case !wire.Name(s.Action):
-		return unfit("steps[%d].action must be 1 to %d of A-Z a-z 0-9 . _ -", i, wire.MaxName)
+	case !canonical.Name(s.Action):
+		return unfit("steps[%d].action must be 1 to %d of A-Z a-z 0-9 . _ -", i, canonical.MaxName)
 	case s.Kind == "":
 		return unfit("steps[%d].trigger_kind is missing", i)
 	case s.Kind != ExternalEvent && s.Kind != AfterPrevious && s.Kind != Manual:
 		return unfit("steps[%d].trigger_kind must be %s, %s or %s", i, ExternalEvent, AfterPrevious, Manual)
 	case s.Kind == ExternalEvent && i > 0:
 		return unfit("steps[%d].trigger_kind: only the first step can be %s", i, ExternalEvent)
-	case !wire.OneLine(s.Title, 0, MaxText):
+	case !canonical.OneLine(s.Title, 0, MaxText):
 		return unfit("steps[%d].title must be at most %d characters on one line", i, MaxText)
 	}
 	return nil
@@ -183,7 +183,7 @@ func graphID(template string) string { return GraphPrefix + template }
 func validMonth(month int64) bool { return month >= 1 && month <= 12 }
 
 func unfit(format string, args ...any) *fault.Error {
-	return fault.New(fault.Invalid, wire.CodeInvalid, format, args...)
+	return fault.New(fault.Invalid, canonical.CodeInvalid, format, args...)
 }
 
 // messageOf is what a caller may see of an error.

@@ -6,18 +6,18 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Stored is a template as it is kept.
 type Stored struct {
 	ID string `json:"id"`
 	Template
-	GraphVersion int        `json:"graph_version"` // of the graph that its runs are of
-	CreatedAt    wire.Stamp `json:"created_at"`
-	UpdatedAt    wire.Stamp `json:"updated_at"`
+	GraphVersion int             `json:"graph_version"` // of the graph that its runs are of
+	CreatedAt    canonical.Stamp `json:"created_at"`
+	UpdatedAt    canonical.Stamp `json:"updated_at"`
 }
 
 const (
@@ -32,8 +32,8 @@ const (
 func (t *Deliveries) PutTemplate(ctx context.Context, tenant, id string, tpl Template) (
 	stored Stored, created bool, err error,
 ) {
-	if !wire.Name(id) {
-		return Stored{}, false, unfit("a template id is 1 to %d of A-Z a-z 0-9 . _ -", wire.MaxName)
+	if !canonical.Name(id) {
+		return Stored{}, false, unfit("a template id is 1 to %d of A-Z a-z 0-9 . _ -", canonical.MaxName)
 	}
 	body, err := json.Marshal(tpl, json.Deterministic(true))
 	if err != nil {
@@ -126,7 +126,7 @@ func scanTemplate(row *sqldb.Row) (s Stored, err error) {
 
 // Template is the template with an id.
 func (t *Deliveries) Template(ctx context.Context, tenant, id string) (s Stored, err error) {
-	if !wire.Name(id) {
+	if !canonical.Name(id) {
 		return s, noTemplate(msgNoTemplate)
 	}
 	err = t.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
@@ -156,7 +156,7 @@ func (t *Deliveries) Templates(ctx context.Context, tenant string, offset, limit
 
 // DeleteTemplate deletes a template. Its runs go on, and its receipts stay.
 func (t *Deliveries) DeleteTemplate(ctx context.Context, tenant, id string) error {
-	if !wire.Name(id) {
+	if !canonical.Name(id) {
 		return noTemplate(msgNoTemplate)
 	}
 	err := t.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {

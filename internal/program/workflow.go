@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"renga.dev/renga/internal/inbound"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/gate"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // The variables of the environment that workflow events are set up by, beside those of
@@ -40,9 +40,9 @@ func readWorkflow(
 		if action = strings.TrimSpace(action); action == "" {
 			continue
 		}
-		if !wire.Name(action) {
+		if !canonical.Name(action) {
 			return nil, cfg, nil, fmt.Errorf("--workflow-actions: %q is no action: "+
-				"it must be 1 to %d letters, digits, dots, dashes or underscores", action, wire.MaxName)
+				"it must be 1 to %d letters, digits, dots, dashes or underscores", action, canonical.MaxName)
 		}
 		cfg.Actions = append(cfg.Actions, action)
 	}

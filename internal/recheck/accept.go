@@ -11,10 +11,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/oklog/ulid/v2"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -30,7 +30,7 @@ type Answer struct {
 // Accept stores a request and starts its first batch, in one transaction, or, of a dry run, stores
 // what it would do. A known key gives the answer of its first time. Nothing is left of what was
 // refused.
-func (r *Rechecks) Accept(ctx context.Context, call Caller, o Order, key wire.Once) (Answer, error) {
+func (r *Rechecks) Accept(ctx context.Context, call Caller, o Order, key canonical.IdempotencyKey) (Answer, error) {
 	a := accepting{r: r, call: call, key: key, order: o}
 	ans, err := a.do(ctx)
 	return ans, fault.Wrap("recheck.accept", err)
@@ -41,11 +41,11 @@ type accepting struct {
 	r          *Rechecks
 	call       Caller
 	order      Order
-	key        wire.Once
+	key        canonical.IdempotencyKey
 	strategies []string // that are to be checked, in their order
 	id         string
 	answer     Answer
-	now        wire.Stamp
+	now        canonical.Stamp
 }
 
 func (a *accepting) do(ctx context.Context) (Answer, error) {

@@ -11,18 +11,18 @@ import (
 	"strconv"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Link is a way to an artifact that needs no token, for a while.
 type Link struct {
-	URL       string     `json:"url"` // path and query
-	ExpiresAt wire.Stamp `json:"expires_at"`
-	Name      string     `json:"name"`
-	MediaType string     `json:"media_type"`
-	Size      int        `json:"size"`
+	URL       string          `json:"url"` // path and query
+	ExpiresAt canonical.Stamp `json:"expires_at"`
+	Name      string          `json:"name"`
+	MediaType string          `json:"media_type"`
+	Size      int             `json:"size"`
 }
 
 // Artifact is a file that a check has left.
@@ -51,7 +51,7 @@ func (r *Rechecks) Link(ctx context.Context, tenant, id string) (Link, error) {
 			return err
 		}
 		expires := (int64(now) + r.cfg.URLLife.Milliseconds()) / 1000
-		l.ExpiresAt = wire.Stamp(expires * 1000)
+		l.ExpiresAt = canonical.Stamp(expires * 1000)
 		l.URL = "/pdca/artifacts/" + id + "/content?" + url.Values{
 			"tenant": {tenant}, "expires": {strconv.FormatInt(expires, 10)},
 			"signature": {sign(secret, tenant, id, expires)},

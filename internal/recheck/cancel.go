@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -39,7 +39,12 @@ func ParseCancel(body []byte) (string, error) {
 // Cancel ends a request: in one transaction its execution is cancelled, and no other
 // follows. What strategies had results before keep them; what comes later does not count.
 // A request that has ended stays as it is, and the answer says how it did.
-func (r *Rechecks) Cancel(ctx context.Context, call Caller, id, reason string, key wire.Once) (Ending, error) {
+func (r *Rechecks) Cancel(
+	ctx context.Context,
+	call Caller,
+	id, reason string,
+	key canonical.IdempotencyKey,
+) (Ending, error) {
 	c := &canceling{r: r, call: call, id: id, reason: reason, key: key}
 	for range maxLooks {
 		err := c.do(ctx)
@@ -61,7 +66,7 @@ type canceling struct {
 	call      Caller
 	id        string
 	reason    string
-	key       wire.Once
+	key       canonical.IdempotencyKey
 	execution string // that is to be cancelled; "": none is
 	answer    Ending
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/sqltest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // TestACancelSeesTheEndThatIsBeingWritten cancels a request while the results of its last batch
@@ -28,7 +28,7 @@ func TestACancelSeesTheEndThatIsBeingWritten(t *testing.T) {
 			int64(Running),
 			execution,
 		)
-		key, err := wire.ParseOnce("k", "POST /pdca/recheck/"+id+"/cancel", nil)
+		key, err := canonical.ParseIdempotencyKey("k", "POST /pdca/recheck/"+id+"/cancel", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

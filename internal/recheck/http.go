@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"slices"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // MaxBody is the longest body on the re-check surface, in bytes.
@@ -71,7 +71,7 @@ func accepted(status int, answer *Answer) gate.Reply {
 }
 
 func (a *api) cancelRecheck(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	key, err := rest.Key(c, wire.Options{})
+	key, err := rest.Key(c, canonical.Options{})
 	if err != nil {
 		return gate.Reply{}, err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // oracle is the dumb way to answer a query: it looks at everything.
@@ -87,7 +87,7 @@ func some(rng *rand.Rand, n int) Strategy {
 	s.Tags = append(s.Tags, fmt.Sprintf("desk-%d", rng.IntN(100)))
 	slices.Sort(s.Tags)
 	if rng.IntN(5) > 0 {
-		at := wire.Stamp(1767000000000 + rng.Int64N(1000)*3_600_000)
+		at := canonical.Stamp(1767000000000 + rng.Int64N(1000)*3_600_000)
 		s.LastCheckedAt = &at
 	}
 	return s

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"time"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 )
 
-// moment is an end of a window, in milliseconds since 1970, written as a wire.Stamp is. The beginning
+// moment is an end of a window, in milliseconds since 1970, written as a canonical.Stamp is. The beginning
 // of 1970, which is no instant there, is one here: who asks for everything may begin with it.
 type moment int64
 
@@ -18,12 +18,12 @@ func (m moment) MarshalText() ([]byte, error) {
 	if m == 0 {
 		return []byte(epoch), nil
 	}
-	return wire.Stamp(m).MarshalText()
+	return canonical.Stamp(m).MarshalText()
 }
 
 // UnmarshalText reads an RFC 3339 time with any offset.
 func (m *moment) UnmarshalText(text []byte) error {
-	var at wire.Stamp
+	var at canonical.Stamp
 	err := at.UnmarshalText(text)
 	if err != nil {
 		if t, other := time.Parse(time.RFC3339, string(bytes.ToUpper(text))); other == nil && t.UnixMilli() == 0 {

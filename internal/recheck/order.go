@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 )
 
 // Named maxima of a request.
@@ -24,7 +24,7 @@ const (
 )
 
 // Identity says what of a request's body makes it the same request: all but its trace.
-var Identity = wire.Options{Omit: []string{"trace_id"}}
+var Identity = canonical.Options{Omit: []string{"trace_id"}}
 
 // Order is what somebody asks to be checked again.
 type Order struct {
@@ -115,11 +115,11 @@ func decodeCanonical(body []byte, into any) error {
 	if len(body) == 0 {
 		return unfit("the body must be a JSON object")
 	}
-	plain, err := wire.Canonical(nil, body, wire.Options{})
+	plain, err := canonical.Canonical(nil, body, canonical.Options{})
 	if err != nil {
 		return err
 	}
-	return wire.Decode(plain, into)
+	return canonical.Decode(plain, into)
 }
 
 func named(ids []string) ([]string, error) {
@@ -128,7 +128,7 @@ func named(ids []string) ([]string, error) {
 	}
 	for i, id := range ids {
 		if !ValidID(id) {
-			return nil, unfit("strategies[%d] must be 1 to %d of a-z 0-9 . _ -", i, wire.MaxName)
+			return nil, unfit("strategies[%d] must be 1 to %d of a-z 0-9 . _ -", i, canonical.MaxName)
 		}
 		if slices.Contains(ids[:i], id) {
 			return nil, unfit("strategies[%d] is there twice", i)

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -44,15 +44,15 @@ type outcome struct {
 	status    ItemStatus
 	result    jsontext.Value // an object; nil: none. Artifacts are not in it
 	failure   *Failure
-	health    Health         // "": as it was
-	metrics   jsontext.Value // nil: as they were
-	at        wire.Stamp     // when it ended
+	health    Health          // "": as it was
+	metrics   jsontext.Value  // nil: as they were
+	at        canonical.Stamp // when it ended
 	artifacts []Artifact
 }
 
 // outcomeOf is what the state of a node says of its item. output is what it put out.
 func outcomeOf(n *flow.Node, output flow.Data) outcome {
-	o := outcome{at: wire.Stamp(n.Cause.At)}
+	o := outcome{at: canonical.Stamp(n.Cause.At)}
 	switch n.Status {
 	case flow.NodeIsSucceeded:
 		if err := o.read(output); err != nil {
@@ -100,7 +100,7 @@ func (o *outcome) read(output flow.Data) error {
 	if len(output) == 0 {
 		output = flow.Data("{}")
 	}
-	plain, err := wire.Canonical(nil, output, wire.Options{})
+	plain, err := canonical.Canonical(nil, output, canonical.Options{})
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,8 @@ func (o *outcome) read(output flow.Data) error {
 	if err := json.Unmarshal(plain, &doc); err != nil {
 		return unfit("the result is not of the form that docs/recheck.md has")
 	}
-	if o.result, err = wire.Canonical(nil, plain, wire.Options{Omit: []string{"artifacts", "error"}}); err != nil {
+	omit := canonical.Options{Omit: []string{"artifacts", "error"}}
+	if o.result, err = canonical.Canonical(nil, plain, omit); err != nil {
 		return err
 	}
 	o.status = ItemSucceeded
@@ -161,7 +162,7 @@ func (o *outcome) readArtifacts(docs []artifactDoc) error {
 		d := &docs[i]
 		content, err := base64.StdEncoding.DecodeString(d.Content)
 		switch {
-		case !wire.OneLine(d.Name, 1, MaxArtifactName):
+		case !canonical.OneLine(d.Name, 1, MaxArtifactName):
 			return unfit("artifacts[%d].name must be 1 to %d characters on one line", i, MaxArtifactName)
 		case !validMedia(d.MediaType):
 			return unfit("artifacts[%d].media_type must be a media type such as text/html", i)

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -65,7 +65,7 @@ func TestAResultIsReadOrRefusedWithAReason(t *testing.T) {
 }
 
 func TestAnOlderCheckDoesNotReplaceANewer(t *testing.T) {
-	newer := wire.Stamp(2000)
+	newer := canonical.Stamp(2000)
 	was := Strategy{ID: "a", Health: Degraded, LastCheckedAt: &newer}
 	o := outcome{status: ItemSucceeded, health: Healthy, at: 1000}
 	if got, changed := o.check(was); changed || got.Health != Degraded {
@@ -93,11 +93,11 @@ func TestRequestsAreForgottenAfterTheirTime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			once, err := Identity.ParseOnce("k", "POST /pdca/recheck", order)
+			key, err := Identity.ParseIdempotencyKey("k", "POST /pdca/recheck", order)
 			if err != nil {
 				t.Fatal(err)
 			}
-			ans, err := checks.Accept(t.Context(), Caller{Tenant: tenantA}, o, once)
+			ans, err := checks.Accept(t.Context(), Caller{Tenant: tenantA}, o, key)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestRequestsAreForgottenAfterTheirTime(t *testing.T) {
 			t.Helper()
 			err := errors.Join(checks.retain(t.Context()), r.db.Write(t.Context(), sqldb.Other,
 				func(ctx context.Context, tx *sqldb.Tx) error {
-					_, err := idempotency.Retain(ctx, tx, wire.Stamp(now.UnixMilli()), time.Hour, 10)
+					_, err := idempotency.Retain(ctx, tx, canonical.Stamp(now.UnixMilli()), time.Hour, 10)
 					return err
 				}))
 			if err != nil {

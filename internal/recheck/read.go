@@ -7,27 +7,27 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Progress is a request as readers see it, with a page of its items.
 type Progress struct {
-	RequestID string     `json:"request_id"`
-	Status    Status     `json:"status"`
-	DryRun    bool       `json:"dry_run"`
-	Window    window     `json:"window"`
-	Reason    string     `json:"reason"`
-	TraceID   string     `json:"trace_id,omitzero"`
-	Total     int        `json:"total"`
-	Counts    Counts     `json:"counts"` // of all items
-	Items     []Item     `json:"items"`
-	Page      int        `json:"page"`
-	PageSize  int        `json:"page_size"`
-	Matching  int        `json:"matching"` // items that the filter wants, on all pages
-	CreatedAt wire.Stamp `json:"created_at"`
-	UpdatedAt wire.Stamp `json:"updated_at"`
+	RequestID string          `json:"request_id"`
+	Status    Status          `json:"status"`
+	DryRun    bool            `json:"dry_run"`
+	Window    window          `json:"window"`
+	Reason    string          `json:"reason"`
+	TraceID   string          `json:"trace_id,omitzero"`
+	Total     int             `json:"total"`
+	Counts    Counts          `json:"counts"` // of all items
+	Items     []Item          `json:"items"`
+	Page      int             `json:"page"`
+	PageSize  int             `json:"page_size"`
+	Matching  int             `json:"matching"` // items that the filter wants, on all pages
+	CreatedAt canonical.Stamp `json:"created_at"`
+	UpdatedAt canonical.Stamp `json:"updated_at"`
 }
 
 // Counts are how many items are in each status: an object with the names of all.
@@ -89,7 +89,7 @@ type board struct {
 	low, high int // its batch is the items above low, up to high; none when they are equal
 	names     []string
 	live      []outcome
-	touched   wire.Stamp // when one of them last changed
+	touched   canonical.Stamp // when one of them last changed
 	began     bool
 }
 

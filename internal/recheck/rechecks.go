@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -159,12 +159,12 @@ func ending(succeeded, failed, canceled int) Status {
 }
 
 // now is the time that requests go by: one clock for all processes.
-func (r *Rechecks) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
+func (r *Rechecks) now(ctx context.Context, tx *sqldb.Tx) (canonical.Stamp, error) {
 	if r.cfg.Now != nil {
-		return wire.Stamp(r.cfg.Now().UnixMilli()), nil
+		return canonical.Stamp(r.cfg.Now().UnixMilli()), nil
 	}
 	ms, err := tx.Now(ctx)
-	return wire.Stamp(ms), err
+	return canonical.Stamp(ms), err
 }
 
 func (r *Rechecks) write(ctx context.Context, op string, fn func(context.Context, *sqldb.Tx) error) error {

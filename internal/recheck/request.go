@@ -7,9 +7,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // request is a row of pdca_request.
@@ -24,8 +24,8 @@ type request struct {
 	execution     string // that runs it; "": none does
 	actor         string
 	correlationID string
-	createdAt     wire.Stamp
-	updatedAt     wire.Stamp
+	createdAt     canonical.Stamp
+	updatedAt     canonical.Stamp
 }
 
 // ulidForm is what the ids of requests and artifacts are like; no other reaches the

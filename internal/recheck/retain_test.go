@@ -26,7 +26,7 @@ func TestOldRequestsGoAFewAtATime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			key, err := Identity.ParseOnce(uuid.NewString(), "POST /pdca/recheck", body)
+			key, err := Identity.ParseIdempotencyKey(uuid.NewString(), "POST /pdca/recheck", body)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -117,7 +117,7 @@ func (r *Rechecks) batch(
 			return nil, nil, err
 		}
 		if view.State.Status.Terminal() && outcomes[i].status < ItemSucceeded {
-			outcomes[i] = outcome{status: ItemCanceled, at: wire.Stamp(view.State.EndedAt)}
+			outcomes[i] = outcome{status: ItemCanceled, at: canonical.Stamp(view.State.EndedAt)}
 		}
 	}
 	return &view.State, outcomes, nil
@@ -226,7 +226,7 @@ func cancelRest(ctx context.Context, tx *sqldb.Tx, tenant, id string, high int) 
 }
 
 // item is the statements that store one outcome.
-func (s *settling) item(request string, n, i int, now wire.Stamp) (stmts []sqldb.Stmt, err error) {
+func (s *settling) item(request string, n, i int, now canonical.Stamp) (stmts []sqldb.Stmt, err error) {
 	o := &s.outcomes[i]
 	refs := make([]ArtifactRef, len(o.artifacts))
 	for k, a := range o.artifacts {

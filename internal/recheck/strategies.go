@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 //go:embed migrations
@@ -45,7 +45,7 @@ const (
 func (s *Strategies) Put(ctx context.Context, tenant, id string, d Draft) (stored Strategy, created bool, err error) {
 	switch {
 	case !ValidID(id):
-		return Strategy{}, false, unfit("the id of a strategy must be 1 to %d of a-z 0-9 . _ -", wire.MaxName)
+		return Strategy{}, false, unfit("the id of a strategy must be 1 to %d of a-z 0-9 . _ -", canonical.MaxName)
 	case d.ID != nil && *d.ID != id:
 		return Strategy{}, false, unfit("id is not the one in the path")
 	}
@@ -118,7 +118,7 @@ func saveStmt(tenant string, s *Strategy, revision int64) (sqldb.Stmt, error) {
 
 func scanStrategy(row *sqldb.Row) (s Strategy, err error) {
 	var tags, metrics string
-	var checked wire.Stamp
+	var checked canonical.Stamp
 	if err = row.Scan(&s.ID, &s.Name, &tags, &s.Health, &checked, &metrics); err != nil {
 		return s, err
 	}
@@ -129,7 +129,7 @@ func scanStrategy(row *sqldb.Row) (s Strategy, err error) {
 // scanChanged reads a strategy without its metrics, and the revision of its last change.
 func scanChanged(row *sqldb.Row) (s Strategy, revision int64, err error) {
 	var tags string
-	var checked wire.Stamp
+	var checked canonical.Stamp
 	if err = row.Scan(&revision, &s.ID, &s.Name, &tags, &s.Health, &checked); err != nil {
 		return s, 0, err
 	}
@@ -137,7 +137,7 @@ func scanChanged(row *sqldb.Row) (s Strategy, revision int64, err error) {
 }
 
 // restore reads what the tables keep in another form.
-func (s *Strategy) restore(tags string, checked wire.Stamp) error {
+func (s *Strategy) restore(tags string, checked canonical.Stamp) error {
 	if checked != 0 {
 		s.LastCheckedAt = &checked
 	}

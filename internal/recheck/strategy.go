@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Named maxima of a strategy. A page of 100 of the largest is about a mebibyte.
@@ -35,12 +35,12 @@ var Healths = []Health{Degraded, Healthy, Unknown}
 
 // Strategy is something that is checked again and again.
 type Strategy struct {
-	ID            string         `json:"id"`
-	Name          string         `json:"name"`
-	Tags          []string       `json:"tags"` // a set, in the order of code points
-	Health        Health         `json:"health"`
-	LastCheckedAt *wire.Stamp    `json:"last_checked_at"` // nil: never
-	Metrics       jsontext.Value `json:"metrics"`         // an object
+	ID            string           `json:"id"`
+	Name          string           `json:"name"`
+	Tags          []string         `json:"tags"` // a set, in the order of code points
+	Health        Health           `json:"health"`
+	LastCheckedAt *canonical.Stamp `json:"last_checked_at"` // nil: never
+	Metrics       jsontext.Value   `json:"metrics"`         // an object
 }
 
 // Draft is what somebody says of a strategy. What checks find out stays where the draft says nothing
@@ -53,7 +53,7 @@ type Draft struct {
 	LastCheckedAt jsontext.Value `json:"last_checked_at"`
 	Metrics       jsontext.Value `json:"metrics"`
 
-	checked *wire.Stamp // LastCheckedAt; nil: as it was; 0: never
+	checked *canonical.Stamp // LastCheckedAt; nil: as it was; 0: never
 }
 
 var strategyID = regexp.MustCompile(`^[a-z0-9._-]{1,128}$`)
@@ -69,10 +69,10 @@ func ParseDraft(body []byte) (d Draft, err error) {
 	}
 	switch {
 	case d.ID != nil && !ValidID(*d.ID):
-		return d, unfit("id must be 1 to %d of a-z 0-9 . _ -", wire.MaxName)
+		return d, unfit("id must be 1 to %d of a-z 0-9 . _ -", canonical.MaxName)
 	case d.Name == nil:
 		return d, unfit("name is missing")
-	case !wire.OneLine(*d.Name, 1, MaxName):
+	case !canonical.OneLine(*d.Name, 1, MaxName):
 		return d, unfit("name must be 1 to %d characters on one line", MaxName)
 	case d.Health != nil && !slices.Contains(Healths, *d.Health):
 		return d, unfit("health must be healthy, degraded or unknown")
@@ -104,12 +104,12 @@ func checkTags(field string, tags []string) error {
 // ValidTag reports whether a text can be a tag: no filter, in which commas separate
 // tags, may take it for another.
 func ValidTag(tag string) bool {
-	return wire.OneLine(tag, 1, MaxTag) && !strings.Contains(tag, ",") && strings.TrimSpace(tag) == tag
+	return canonical.OneLine(tag, 1, MaxTag) && !strings.Contains(tag, ",") && strings.TrimSpace(tag) == tag
 }
 
 // lastChecked reads last_checked_at: nil when it is not there, 0 for null.
-func lastChecked(raw jsontext.Value) (*wire.Stamp, error) {
-	at := new(wire.Stamp)
+func lastChecked(raw jsontext.Value) (*canonical.Stamp, error) {
+	at := new(canonical.Stamp)
 	switch raw.Kind() {
 	case jsontext.KindInvalid: // not there
 		return nil, nil
@@ -161,5 +161,5 @@ func (d *Draft) over(id string, was *Strategy) Strategy {
 }
 
 func unfit(format string, args ...any) *fault.Error {
-	return fault.New(fault.Invalid, wire.CodeInvalid, format, args...)
+	return fault.New(fault.Invalid, canonical.CodeInvalid, format, args...)
 }

@@ -9,9 +9,10 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -49,7 +50,7 @@ type Locks interface {
 
 // Publisher announces events in the transaction of the change that they tell of.
 type Publisher interface {
-	Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error
+	Publish(ctx context.Context, tx *sqldb.Tx, batch ...events.Event) error
 }
 
 // Engine is the engine, as far as approvals need it.
@@ -106,7 +107,7 @@ type Caller = kit.Caller
 type session struct {
 	*Approvals
 	kit.Session
-	now wire.Stamp
+	now canonical.Stamp
 }
 
 // begin finds out who is calling, as the transaction sees it.

@@ -11,9 +11,10 @@ import (
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -187,10 +188,10 @@ func TestADelegateDecidesInThePlaceOfAnApprover(t *testing.T) {
 				t.Errorf("got %v, want %q", err, code)
 			}
 		}
-		give(mia, out, wire.CodeInvalid)
-		give(mia, sal, wire.CodeInvalid) // who submitted
-		give(mia, mia, wire.CodeInvalid)
-		give(mia, uid(0x99), wire.CodeInvalid)
+		give(mia, out, canonical.CodeInvalid)
+		give(mia, sal, canonical.CodeInvalid) // who submitted
+		give(mia, mia, canonical.CodeInvalid)
+		give(mia, uid(0x99), canonical.CodeInvalid)
 		give(sal, nat, CodeNotApprover)
 		give(nat, leo, CodeNotFound)
 		give(mia, nat, "")
@@ -276,13 +277,13 @@ func TestAListAsksAsOftenHoweverManyAreDelegated(t *testing.T) {
 }
 
 // take lets the consumer take an event.
-func (r *rig) take(p wire.Payload) {
+func (r *rig) take(p events.Payload) {
 	r.Helper()
-	body, err := wire.NewPayload(p)
+	body, err := events.NewPayload(p)
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.Handle(&wire.Event{ID: uid(0x77), Type: p.EventType(), Tenant: tenantA, Payload: body}, r.Consumer())
+	r.Handle(&events.Event{ID: uid(0x77), Type: p.EventType(), Tenant: tenantA, Payload: body}, r.Consumer())
 }
 
 func TestWhoMayModifyAllDecidesInThePlaceOfAll(t *testing.T) {

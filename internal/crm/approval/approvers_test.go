@@ -6,8 +6,8 @@ import (
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -27,7 +27,7 @@ func TestApproversAreWhoTheyAreNow(t *testing.T) {
 		}
 		// one has another role, one may not read quotes
 		r.define(user(nat, "Nat", "", readerSet), user(max, "Max", managers))
-		changed := wire.PermissionChanged{ChangeType: "PermissionSetUpdated", Subject: wire.PermissionSubject{
+		changed := events.PermissionChanged{ChangeType: "PermissionSetUpdated", Subject: events.PermissionSubject{
 			Type: "User", ID: max,
 		}, EffectiveAt: 1}
 		r.take(changed)
@@ -47,7 +47,7 @@ func TestApproversAreWhoTheyAreNow(t *testing.T) {
 			ID: vic, Name: "Vic",
 			PermissionSetIDs: []string{readerSet},
 		}})
-		r.take(wire.RoleHierarchyChanged{
+		r.take(events.RoleHierarchyChanged{
 			ChangeType: "RoleUpdated", RoleID: managers, RoleName: "Managers",
 			EffectiveAt: 1,
 		})
@@ -76,14 +76,14 @@ func TestAStagePassesWhenTheLastOfAGroupLeavesIt(t *testing.T) {
 		v := r.submit(r.quote(`"Subtotal":100,"DiscountPercent":10`))
 		r.decide(leo, v.ID, Approved)
 		r.define(group(ofUser(leo)))
-		body, err := wire.NewPayload(wire.GroupMemberChanged{
+		body, err := events.NewPayload(events.GroupMemberChanged{
 			ChangeType: "MemberRemoved", GroupID: legal, GroupName: "Legal", GroupType: "public", MemberType: "User",
 			MemberID: nat, EffectiveAt: 1,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Handle(&wire.Event{ID: uid(0x77), Type: "GroupMemberChanged", Tenant: tenantA, Payload: body},
+		r.Handle(&events.Event{ID: uid(0x77), Type: "GroupMemberChanged", Tenant: tenantA, Payload: body},
 			r.core())
 		if err := r.renew(t.Context()); err != nil {
 			t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // costly is a condition that takes some thousands of steps before it is what another one says;
@@ -78,7 +78,7 @@ func TestCostlyConditionsOfPendingApprovalsAreEvaluatedOneByOne(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.staff()
 		r.define(costlyProcess(uid(0xa0), 1))
-		var events []*wire.Event
+		var batch []*events.Event
 		for range some {
 			quote := r.quote(`"Subtotal":100`)
 			r.submit(quote)
@@ -86,14 +86,14 @@ func TestCostlyConditionsOfPendingApprovalsAreEvaluatedOneByOne(t *testing.T) {
 				`{"Name":"R"}`); err != nil {
 				t.Fatal(err)
 			}
-			events = append(events, r.eventOf(wire.RecordUpdated{
+			batch = append(batch, r.eventOf(events.RecordUpdated{
 				ObjectName: "Quote", RecordID: quote, OwnerID: sal, ChangedFields: []string{"Name"}, RecordVersion: 1,
 			}))
 		}
-		config := r.eventOf(wire.ApprovalConfigChanged{
+		config := r.eventOf(events.ApprovalConfigChanged{
 			ChangeType: "ProcessUpdated", ProcessID: uid(0xa0), ObjectName: "Quote", EffectiveAt: 1,
 		})
-		for what, all := range map[string][]*wire.Event{"records": events, "the process": {config}} {
+		for what, all := range map[string][]*events.Event{"records": batch, "the process": {config}} {
 			err := r.DB.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 				return errors.Join(r.Consumer().HandleAll(ctx, tx, all), errors.New("undone"))
 			})
@@ -101,7 +101,7 @@ func TestCostlyConditionsOfPendingApprovalsAreEvaluatedOneByOne(t *testing.T) {
 				t.Errorf("%s: got %v, want a refusal that names the process", what, err)
 			}
 		}
-		for _, e := range events {
+		for _, e := range batch {
 			r.Handle(e, r.Consumer())
 		}
 		if n := r.count("approval_instance WHERE meets = 0"); n != some {
@@ -112,11 +112,11 @@ func TestCostlyConditionsOfPendingApprovalsAreEvaluatedOneByOne(t *testing.T) {
 }
 
 // eventOf is an event as the bus hands it out.
-func (r *rig) eventOf(p wire.Payload) *wire.Event {
+func (r *rig) eventOf(p events.Payload) *events.Event {
 	r.Helper()
-	body, err := wire.NewPayload(p)
+	body, err := events.NewPayload(p)
 	if err != nil {
 		r.Fatal(err)
 	}
-	return &wire.Event{ID: uuid.NewString(), Type: p.EventType(), Tenant: tenantA, Payload: body}
+	return &events.Event{ID: uuid.NewString(), Type: p.EventType(), Tenant: tenantA, Payload: body}
 }

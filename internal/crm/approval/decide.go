@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // The codes of refusals.
@@ -184,7 +184,7 @@ type verdict struct {
 }
 
 // cast decides about a ballot.
-func cast(m *model.Model, a *instance, user string, b *Ballot, now wire.Stamp) (verdict, error) {
+func cast(m *model.Model, a *instance, user string, b *Ballot, now canonical.Stamp) (verdict, error) {
 	if err := a.waits(b.Stage); err != nil {
 		return verdict{}, err
 	}
@@ -262,7 +262,7 @@ func (a *instance) waits(seen *int) error {
 
 // hand decides about giving the places that somebody holds, and has not decided in, to
 // another.
-func hand(m *model.Model, a *instance, from, to string, now wire.Stamp, comment string) ([]deputy, error) {
+func hand(m *model.Model, a *instance, from, to string, now canonical.Stamp, comment string) ([]deputy, error) {
 	if err := a.waits(nil); err != nil {
 		return nil, err
 	}

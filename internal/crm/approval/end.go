@@ -9,39 +9,41 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // service names what is published here.
 const service = "approval-service"
 
-func submittedEvent(a *instance) wire.Payload {
-	return wire.ApprovalSubmitted{
-		ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.recordID},
+func submittedEvent(a *instance) events.Payload {
+	return events.ApprovalSubmitted{
+		ApprovalInstanceID: a.id, Target: events.ApprovalTarget{ObjectName: a.object, RecordID: a.recordID},
 		SubmittedBy: a.submittedBy, SubmittedAt: a.submittedAt, LockedFields: a.locked,
-		CurrentStageIndex: wire.Count(a.at),
+		CurrentStageIndex: events.Count(a.at),
 	}
 }
 
-func decidedEvent(a *instance) wire.Payload {
-	return wire.ApprovalDecided{
-		ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.recordID},
-		Decision: a.status.String(), DecidedBy: a.decidedBy, DecidedAt: a.decidedAt, Comment: wire.OrNull(a.decision),
-		FinalStageIndex: wire.Count(a.at),
+func decidedEvent(a *instance) events.Payload {
+	return events.ApprovalDecided{
+		ApprovalInstanceID: a.id, Target: events.ApprovalTarget{ObjectName: a.object, RecordID: a.recordID},
+		Decision: a.status.String(), DecidedBy: a.decidedBy, DecidedAt: a.decidedAt, Comment: events.OrNull(a.decision),
+		FinalStageIndex: events.Count(a.at),
 	}
 }
 
 // publish publishes an event of an approval, whose row is held.
-func (w *session) publish(ctx context.Context, a *instance, p wire.Payload) error {
-	body, err := wire.NewPayload(p)
+func (w *session) publish(ctx context.Context, a *instance, p events.Payload) error {
+	body, err := events.NewPayload(p)
 	if err != nil {
 		return err
 	}
-	return w.cfg.Publisher.Publish(ctx, w.Tx, wire.Event{
-		Type: p.EventType(), OccurredAt: a.version, Tenant: w.Caller.Tenant, Producer: wire.Producer{Service: service},
+	return w.cfg.Publisher.Publish(ctx, w.Tx, events.Event{
+		Type: p.EventType(), OccurredAt: a.version, Tenant: w.Caller.Tenant,
+		Producer:      events.Producer{Service: service},
 		CorrelationID: w.Caller.CorrelationID,
-		Key:           wire.RecordKey("Approval", w.Caller.Tenant, a.id), Version: a.version, Payload: body,
+		Key:           events.RecordKey("Approval", w.Caller.Tenant, a.id), Version: a.version, Payload: body,
 	})
 }
 
@@ -59,16 +61,20 @@ func (w *session) pass(ctx context.Context, a *instance, e ending) error {
 		return w.end(ctx, a, e)
 	}
 	a.at++
-	a.version = wire.NextStamp(a.version, w.now)
+	a.version = canonical.NextStamp(a.version, w.now)
 	return w.Tx.Batch(ctx, append(a.principals(w.Caller.Tenant), a.update(w.Caller.Tenant))...)
 }
 
 // end ends an approval and publishes it. Its fields are free again, unless core has an
 // outcome to write: then it frees them with that, so that nobody comes in between.
 func (w *session) end(ctx context.Context, a *instance, e ending) error {
-	a.version = wire.NextStamp(a.version, w.now)
+	a.version = canonical.NextStamp(a.version, w.now)
 	a.status, a.decidedBy, a.decidedAt, a.decision = e.status, e.by, a.version, e.comment
-	stmts := append(a.principals(w.Caller.Tenant), a.update(w.Caller.Tenant), forgetStmt(w.Caller.Tenant, a.execution))
+	stmts := append(
+		a.principals(w.Caller.Tenant),
+		a.update(w.Caller.Tenant),
+		forgetStmt(w.Caller.Tenant, a.execution),
+	)
 	if err := w.Tx.Batch(ctx, stmts...); err != nil {
 		return err
 	}
@@ -109,7 +115,13 @@ func (a *instance) lock() model.FieldLock {
 			fields = append(fields, name)
 		}
 	}
-	return model.FieldLock{ApprovalID: a.id, Object: a.object, RecordID: a.recordID, Fields: fields, At: a.submittedAt}
+	return model.FieldLock{
+		ApprovalID: a.id,
+		Object:     a.object,
+		RecordID:   a.recordID,
+		Fields:     fields,
+		At:         a.submittedAt,
+	}
 }
 
 // Outcome is what an approval writes into its record: nothing while it is pending, or when

@@ -9,9 +9,9 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // api answers the calls of approvals.
@@ -37,13 +37,16 @@ func (s *Approvals) Routes() []gate.Route {
 	})
 }
 
-// keyed is the handler of a change that has a body B and may have a key (else once is nil).
+// keyed is the handler of a change that has a body B and may have a key (else key is nil).
 func keyed[B any](
-	status int, decode func(*gate.Call, any) error,
-	change func(ctx context.Context, c *gate.Call, b *B, once *wire.Once) (answer []byte, replay bool, err error),
+	status int,
+	decode func(*gate.Call, any) error,
+	change func(ctx context.Context, c *gate.Call, b *B, key *canonical.IdempotencyKey) (
+		answer []byte, replay bool, err error,
+	),
 ) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-		once, err := rest.OptionalKey(c)
+		key, err := rest.OptionalKey(c)
 		if err != nil {
 			return gate.Reply{}, err
 		}
@@ -51,7 +54,7 @@ func keyed[B any](
 		if err := decode(c, &b); err != nil {
 			return gate.Reply{}, err
 		}
-		body, _, err := change(ctx, c, &b, once)
+		body, _, err := change(ctx, c, &b, key)
 		return gate.Reply{Status: status, Raw: body}, err
 	}
 }
@@ -74,7 +77,12 @@ type submitBody struct {
 }
 
 // submit answers POST /approvals.
-func (a *api) submit(ctx context.Context, c *gate.Call, b *submitBody, once *wire.Once) ([]byte, bool, error) {
+func (a *api) submit(
+	ctx context.Context,
+	c *gate.Call,
+	b *submitBody,
+	key *canonical.IdempotencyKey,
+) ([]byte, bool, error) {
 	switch {
 	case b.Object == "":
 		return nil, false, rest.Invalid("object", "object is missing: the name of an object, such as Quote")
@@ -87,7 +95,7 @@ func (a *api) submit(ctx context.Context, c *gate.Call, b *submitBody, once *wir
 		return nil, false, err
 	}
 	o := Order{Object: b.Object, RecordID: string(b.RecordID), ProcessID: string(b.ProcessID), Comment: b.Comment}
-	return a.approvals.Submit(ctx, kit.CallerOf(c), o, once)
+	return a.approvals.Submit(ctx, kit.CallerOf(c), o, key)
 }
 
 type decideBody struct {
@@ -97,7 +105,12 @@ type decideBody struct {
 }
 
 // decide answers POST /approvals/{id}/decide.
-func (a *api) decide(ctx context.Context, c *gate.Call, b *decideBody, once *wire.Once) ([]byte, bool, error) {
+func (a *api) decide(
+	ctx context.Context,
+	c *gate.Call,
+	b *decideBody,
+	key *canonical.IdempotencyKey,
+) ([]byte, bool, error) {
 	ballot := Ballot{Comment: b.Comment, Stage: b.StageIndex}
 	switch b.Decision {
 	case Approved.String():
@@ -113,7 +126,7 @@ func (a *api) decide(ctx context.Context, c *gate.Call, b *decideBody, once *wir
 	if err := checkComment(b.Comment); err != nil {
 		return nil, false, err
 	}
-	return a.approvals.Decide(ctx, kit.CallerOf(c), c.Path("id"), ballot, once)
+	return a.approvals.Decide(ctx, kit.CallerOf(c), c.Path("id"), ballot, key)
 }
 
 type delegateBody struct {
@@ -122,14 +135,19 @@ type delegateBody struct {
 }
 
 // delegate answers POST /approvals/{id}/delegate.
-func (a *api) delegate(ctx context.Context, c *gate.Call, b *delegateBody, once *wire.Once) ([]byte, bool, error) {
+func (a *api) delegate(
+	ctx context.Context,
+	c *gate.Call,
+	b *delegateBody,
+	key *canonical.IdempotencyKey,
+) ([]byte, bool, error) {
 	if !model.ValidID(string(b.UserID)) {
 		return nil, false, rest.Invalid("userId", "userId must be the id of a user, a UUID")
 	}
 	if err := checkComment(b.Comment); err != nil {
 		return nil, false, err
 	}
-	return a.approvals.Delegate(ctx, kit.CallerOf(c), c.Path("id"), string(b.UserID), b.Comment, once)
+	return a.approvals.Delegate(ctx, kit.CallerOf(c), c.Path("id"), string(b.UserID), b.Comment, key)
 }
 
 type recallBody struct {
@@ -137,11 +155,16 @@ type recallBody struct {
 }
 
 // recall answers POST /approvals/{id}/recall.
-func (a *api) recall(ctx context.Context, c *gate.Call, b *recallBody, once *wire.Once) ([]byte, bool, error) {
+func (a *api) recall(
+	ctx context.Context,
+	c *gate.Call,
+	b *recallBody,
+	key *canonical.IdempotencyKey,
+) ([]byte, bool, error) {
 	if err := checkComment(b.Comment); err != nil {
 		return nil, false, err
 	}
-	return a.approvals.Recall(ctx, kit.CallerOf(c), c.Path("id"), b.Comment, once)
+	return a.approvals.Recall(ctx, kit.CallerOf(c), c.Path("id"), b.Comment, key)
 }
 
 // get answers GET /approvals/{id}.

@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Status is how far an approval is, and what somebody decided. The numbers are those in
@@ -59,16 +59,16 @@ type instance struct {
 	locked                 []string
 	outcomes               model.Outcomes
 	submittedBy            string
-	submittedAt            wire.Stamp
+	submittedAt            canonical.Stamp
 	comment                string
-	recordVersion          wire.Stamp // as it was submitted
-	meets                  bool       // the process would take the record, as it was last looked at
-	decidedBy              string     // with the three below: once it has ended
-	decidedAt              wire.Stamp
+	recordVersion          canonical.Stamp // as it was submitted
+	meets                  bool            // the process would take the record, as it was last looked at
+	decidedBy              string          // with the three below: once it has ended
+	decidedAt              canonical.Stamp
 	decision               string // the comment
 	execution              string
 	correlationID          string
-	version                wire.Stamp
+	version                canonical.Stamp
 
 	votes    []vote   // of all stages
 	deputies []deputy // of all stages
@@ -81,7 +81,7 @@ type vote struct {
 	user     string
 	decision Status
 	comment  string
-	at       wire.Stamp
+	at       canonical.Stamp
 }
 
 // deputy is who decides in the place of an approver.
@@ -91,7 +91,7 @@ type deputy struct {
 	user     string
 	by       string
 	comment  string
-	at       wire.Stamp
+	at       canonical.Stamp
 }
 
 // open is the stage that waits.

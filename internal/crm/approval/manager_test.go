@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // under is a user who reports to another.
@@ -46,7 +46,7 @@ func TestTheManagerDecides(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 		r.define(user(sal, "Sal", "", salesSet)) // and nobody: leo is all who are left
-		r.take(wire.PermissionChanged{ChangeType: "UserManagerChanged", Subject: wire.PermissionSubject{
+		r.take(events.PermissionChanged{ChangeType: "UserManagerChanged", Subject: events.PermissionSubject{
 			Type: "User",
 			ID:   sal,
 		}, EffectiveAt: 1})

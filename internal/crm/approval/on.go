@@ -6,8 +6,8 @@ import (
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // ConsumerName is what the consumer of this service is called on the bus.
@@ -24,8 +24,8 @@ func (s *Approvals) Consumer() bus.Consumer {
 		kit.On("ApprovalConfigChanged", s.onConfig),
 	)
 	// Pending approvals of the records that several events name are looked for together.
-	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
-		groups, others, err := kit.GroupRecords(events, recordIn)
+	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, batch []*events.Event) error {
+		groups, others, err := kit.GroupRecords(batch, recordIn)
 		if err != nil {
 			return err
 		}
@@ -45,16 +45,16 @@ func (s *Approvals) Consumer() bus.Consumer {
 }
 
 // recordIn is the record that an event is about; ok is false when it is about none.
-func recordIn(e *wire.Event) (object, id string, ok bool, err error) {
+func recordIn(e *events.Event) (object, id string, ok bool, err error) {
 	if e.Type != "RecordCreated" && e.Type != "RecordUpdated" {
 		return "", "", false, nil
 	}
-	p, err := wire.DecodePayload[kit.Record](e)
+	p, err := events.DecodePayload[kit.Record](e)
 	return p.ObjectName, p.RecordID, true, err
 }
 
 // onRecord notes whether the process of a pending approval would still take the record.
-func (s *Approvals) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p kit.Record) error {
+func (s *Approvals) onRecord(ctx context.Context, tx *sqldb.Tx, e *events.Event, p kit.Record) error {
 	return s.judgeRecords(ctx, tx, e.Tenant, p.ObjectName, p.RecordID)
 }
 
@@ -71,7 +71,7 @@ func (s *Approvals) judgeRecords(ctx context.Context, tx *sqldb.Tx, tenant, obje
 
 // onConfig does the same for all pending approvals of a process: what is defined is read
 // in every transaction, so there is nothing else to renew.
-func (s *Approvals) onConfig(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p struct {
+func (s *Approvals) onConfig(ctx context.Context, tx *sqldb.Tx, e *events.Event, p struct {
 	ProcessID string `json:"processId"`
 },
 ) error {
@@ -127,13 +127,13 @@ func (s *Approvals) judge(ctx context.Context, tx *sqldb.Tx, tenant string, open
 
 // Regrouped lets Run look at the open stages of a tenant in which a group has other members.
 // It is for core, which takes the events that tell of it.
-func (s *Approvals) Regrouped(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+func (s *Approvals) Regrouped(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 	return s.Wrap("regrouped", s.onDirectory(ctx, tx, e))
 }
 
 // onDirectory lets Run look at the open stages of a tenant: with other approvers one may
 // wait for nobody any more.
-func (s *Approvals) onDirectory(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+func (s *Approvals) onDirectory(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 	_, err := tx.Exec(ctx, `INSERT INTO approval_stale (tenant_id, event) VALUES ($1, $2)
 		ON CONFLICT (tenant_id) DO UPDATE SET event = excluded.event`, e.Tenant, e.ID)
 	tx.OnCommit(s.wake)

@@ -9,8 +9,9 @@ import (
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // settling is the process of quotes with a manager's step and outcomes in Status.
@@ -29,7 +30,7 @@ func settling() model.Definition {
 // deliver lets core take the ApprovalDecided events that it has not, as often as it says.
 func (r *rig) deliver(times int) {
 	r.Helper()
-	var decided []wire.Event
+	var decided []events.Event
 	err := r.DB.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 		for row, err := range tx.Query(ctx, "SELECT id, body FROM outbox_events WHERE id > $1 ORDER BY id",
 			r.delivered) {
@@ -40,7 +41,7 @@ func (r *rig) deliver(times int) {
 			if err != nil {
 				return err
 			}
-			if e, err := wire.ParseEvent(body); err != nil {
+			if e, err := events.ParseEvent(body); err != nil {
 				return err
 			} else if e.Type == "ApprovalDecided" {
 				decided = append(decided, e)
@@ -64,7 +65,7 @@ func (r *rig) deliver(times int) {
 }
 
 // status is the Status of a quote and its version.
-func (r *rig) status(quote string) (status string, version wire.Stamp) {
+func (r *rig) status(quote string) (status string, version canonical.Stamp) {
 	r.Helper()
 	err := r.DB.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 		rec, _, err := records.Reads{}.Get(ctx, tx, tenantA, "Quote", quote)
@@ -90,7 +91,7 @@ func (r *rig) updates(id string) (n int) {
 			if err != nil {
 				return err
 			}
-			if e, err := wire.ParseEvent(body); err != nil {
+			if e, err := events.ParseEvent(body); err != nil {
 				return err
 			} else if e.Type == "RecordUpdated" && strings.HasSuffix(e.Key, id) {
 				n++

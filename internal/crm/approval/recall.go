@@ -4,16 +4,16 @@ import (
 	"context"
 
 	"renga.dev/renga/internal/crm/kit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
 // Recall takes a submission back: its execution is cancelled, and no decision counts any
 // more. It is for the one who submitted, and for who may modify all records.
-func (s *Approvals) Recall(ctx context.Context, c Caller, id, comment string, key *wire.Once) (
+func (s *Approvals) Recall(ctx context.Context, c Caller, id, comment string, key *canonical.IdempotencyKey) (
 	answer []byte, replay bool, err error,
 ) {
 	plan := func(w *session, a *instance) (flow.Command, error) {
@@ -36,7 +36,7 @@ func (s *Approvals) Recall(ctx context.Context, c Caller, id, comment string, ke
 // Delegate gives the places in the open stage that the caller holds to another user, who
 // decides instead, and gives the approval as it is then. A place that comes back to its
 // approver has no deputy.
-func (s *Approvals) Delegate(ctx context.Context, c Caller, id, to, comment string, key *wire.Once) (
+func (s *Approvals) Delegate(ctx context.Context, c Caller, id, to, comment string, key *canonical.IdempotencyKey) (
 	answer []byte, replay bool, err error,
 ) {
 	plan := func(w *session, a *instance) (flow.Command, error) {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -25,7 +25,7 @@ var (
 type request struct {
 	op     string
 	caller Caller
-	key    *wire.Once // nil: it may not be repeated
+	key    *canonical.IdempotencyKey // nil: it may not be repeated
 	// look plans in a transaction that cannot write; commands are for the engine (nil: none).
 	look     func(ctx context.Context, w *session) error
 	commands func(ctx context.Context) ([]engine.Request, error)
@@ -111,7 +111,7 @@ func (s *Approvals) perform(ctx context.Context, unit engine.Unit) error {
 // change is a request about an approval that the caller may know of. plan gives the command that
 // it takes; nil: none. apply changes the approval, whose row is held: the execution is held
 // before the approval, as by all who hold both.
-func (s *Approvals) change(ctx context.Context, op string, c Caller, id string, key *wire.Once,
+func (s *Approvals) change(ctx context.Context, op string, c Caller, id string, key *canonical.IdempotencyKey,
 	plan func(w *session, a *instance) (flow.Command, error),
 	apply func(ctx context.Context, w *session, a *instance, results []engine.Result) error,
 ) (answer []byte, replay bool, err error) {

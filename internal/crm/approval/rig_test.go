@@ -16,8 +16,8 @@ import (
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/crm/sharing"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/store"
 )
@@ -93,7 +93,7 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 func (r *rig) core() bus.Consumer { return r.records.Consumer(r.Approvals, r) }
 
 // OutcomeRefused notes whom automation would notify.
-func (r *rig) OutcomeRefused(_ context.Context, _ *sqldb.Tx, _ *wire.Event, o model.Outcome) error {
+func (r *rig) OutcomeRefused(_ context.Context, _ *sqldb.Tx, _ *events.Event, o model.Outcome) error {
 	r.telling.Lock()
 	defer r.telling.Unlock()
 	r.refused = append(r.refused, o)
@@ -245,9 +245,9 @@ func codeOf(err error) string { return crmtest.CodeOf(err) }
 func (r *rig) outbox() string {
 	r.Helper()
 	var b strings.Builder
-	events, last := r.Events(tenantA, r.seen)
+	batch, last := r.Events(tenantA, r.seen)
 	r.seen = last
-	for _, e := range events {
+	for _, e := range batch {
 		if !strings.HasPrefix(e.Type, "Approval") {
 			continue
 		}

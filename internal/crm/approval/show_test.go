@@ -11,10 +11,11 @@ import (
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 func TestAnApprovalIsShownToWhoSeesTheRecordOrDecides(t *testing.T) {
@@ -75,7 +76,8 @@ func TestAnApprovalIsHiddenFromWhoDoesNotDecideAnyMore(t *testing.T) {
 			page, total, failed := r.List(t.Context(), as(who), Filter{}, 0, 10)
 			_, waiting, failed2 := r.List(t.Context(), as(who), Filter{Assigned: true}, 0, 10)
 			if failed != nil || failed2 != nil || (err == nil) != want || (total == 1) != want || len(page) != total ||
-				err != nil && codeOf(err) != CodeNotFound || waiting == 1 && !want {
+				err != nil && codeOf(err) != CodeNotFound ||
+				waiting == 1 && !want {
 				t.Errorf("%s: got %v, %d in the list and %d to decide, want %v (%v, %v)", who, err, total, waiting,
 					want, failed, failed2)
 			}
@@ -195,12 +197,12 @@ func TestARequestWithAKeyIsDoneOnce(t *testing.T) {
 		r.staff()
 		r.define(processOf(step("Manager", model.ByAny, ofRole(managers))))
 		quote := r.quote(`"DiscountPercent":10`)
-		key := func(name, body string) *wire.Once {
-			once, err := wire.ParseOnce(name, "POST /approvals", []byte(body))
+		key := func(name, body string) *canonical.IdempotencyKey {
+			idempotencyKey, err := canonical.ParseIdempotencyKey(name, "POST /approvals", []byte(body))
 			if err != nil {
 				t.Fatal(err)
 			}
-			return &once
+			return &idempotencyKey
 		}
 		order := Order{Object: "Quote", RecordID: quote}
 		first, replay, err := r.Submit(t.Context(), as(sal), order, key("k", `{"a":1}`))
@@ -250,7 +252,13 @@ func TestARequestWithAKeyIsDoneOnce(t *testing.T) {
 func (r *rig) retain(want int64) {
 	r.Helper()
 	err := r.DB.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		n, err := idempotency.Retain(ctx, tx, wire.Stamp(r.Clock.Now().UnixMilli()), idempotency.DefaultRetention, 10)
+		n, err := idempotency.Retain(
+			ctx,
+			tx,
+			canonical.Stamp(r.Clock.Now().UnixMilli()),
+			idempotency.DefaultRetention,
+			10,
+		)
 		if n != want {
 			r.Errorf("%d keys were deleted, want %d", n, want)
 		}
@@ -276,7 +284,7 @@ func TestARecordThatChangesIsLookedAtAnew(t *testing.T) {
 			}
 		}
 		meets(true)
-		updated := wire.RecordUpdated{ObjectName: "Quote", RecordID: quote, OwnerID: sal, ChangedFields: []string{
+		updated := events.RecordUpdated{ObjectName: "Quote", RecordID: quote, OwnerID: sal, ChangedFields: []string{
 			"Description",
 		}, RecordVersion: 1}
 		if _, err := r.apply(as(sal), "Quote", records.Op{Kind: records.Update, ID: quote},
@@ -293,7 +301,7 @@ func TestARecordThatChangesIsLookedAtAnew(t *testing.T) {
 		meets(true)
 		p.Value.(*model.ApprovalProcess).IsActive = false
 		r.define(p)
-		r.take(wire.ApprovalConfigChanged{
+		r.take(events.ApprovalConfigChanged{
 			ChangeType: "ProcessDeactivated", ObjectName: "Quote", ProcessID: process,
 			ProcessName: "P", EffectiveAt: 1,
 		})
@@ -318,9 +326,12 @@ func TestARecountFindsLocksThatAreWrong(t *testing.T) {
 			return model.FieldLock{ApprovalID: id, Object: "Quote", RecordID: uid(0x98), Fields: fields, At: 1}
 		}
 		err := r.DB.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-			return errors.Join(records.Locks{}.Unlock(ctx, tx, tenantA, ids[0]), records.Locks{}.Lock(ctx, tx, tenantA,
-				lock(ids[1], "Name")),
-				records.Locks{}.Lock(ctx, tx, tenantA, lock(ids[2], "Name")))
+			return errors.Join(
+				records.Locks{}.Unlock(ctx, tx, tenantA, ids[0]),
+				records.Locks{}.Lock(ctx, tx, tenantA,
+					lock(ids[1], "Name")),
+				records.Locks{}.Lock(ctx, tx, tenantA, lock(ids[2], "Name")),
+			)
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // coreConsumer is what core is called on the bus.
@@ -22,7 +22,7 @@ type stuck struct {
 // stuckAt looks for a dead letter that keeps core from taking the end of an approval: the
 // first of the approval that is open, since what is behind it waits.
 func stuckAt(ctx context.Context, tx *sqldb.Tx, tenant, id string) (stuck, error) {
-	letters, err := bus.OpenDead(ctx, tx, tenant, coreConsumer, wire.RecordKey("Approval", tenant, id))
+	letters, err := bus.OpenDead(ctx, tx, tenant, coreConsumer, events.RecordKey("Approval", tenant, id))
 	if err != nil || len(letters) == 0 {
 		return stuck{}, err
 	}

@@ -10,9 +10,10 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // until waits until something is so.
@@ -35,7 +36,7 @@ func (r *rig) sick(flag *atomic.Bool) *bus.Bus {
 	r.Helper()
 	core := r.core()
 	handle := core.Handle
-	core.Handle = func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	core.Handle = func(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 		if e.Type == "ApprovalDecided" && flag.Load() {
 			return bus.Permanent(errors.New("the disk is full of ink"))
 		}
@@ -84,14 +85,14 @@ func TestADeadLetterThatKeepsAnOutcomeIsNamed(t *testing.T) {
 				return len(page) > 0
 			})
 			decide := func() {
-				once, err := wire.ParseOnce("k", "POST /events/dlq/"+letter+"/x", []byte("{}"))
+				key, err := canonical.ParseIdempotencyKey("k", "POST /events/dlq/"+letter+"/x", []byte("{}"))
 				if err != nil {
 					t.Fatal(err)
 				}
 				if ans, err := b.DecideDead(t.Context(), bus.Decision{
 					Tenant: tenantA, Skip: skip, Reason: "because",
 					CorrelationID: "test",
-				}, letter, once); err != nil || ans.Refused != "" {
+				}, letter, key); err != nil || ans.Refused != "" {
 					t.Fatalf("got %+v, %v", ans, err)
 				}
 			}

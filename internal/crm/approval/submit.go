@@ -9,9 +9,9 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -29,7 +29,7 @@ type Order struct {
 
 // Submit submits a record and gives the approval (View), as JSON; replay says that it was
 // given before. The execution, the rows, the lock and the event are one transaction.
-func (s *Approvals) Submit(ctx context.Context, c Caller, o Order, key *wire.Once) (
+func (s *Approvals) Submit(ctx context.Context, c Caller, o Order, key *canonical.IdempotencyKey) (
 	answer []byte, replay bool, err error,
 ) {
 	id := uuid.Must(uuid.NewV7()).String()

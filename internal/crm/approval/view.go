@@ -9,31 +9,31 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Summary is an approval in a list, as a caller may see it.
 type Summary struct {
-	ID                string     `json:"id"`
-	Object            string     `json:"object"`
-	RecordID          string     `json:"recordId"`
-	ProcessID         string     `json:"processId"`
-	ProcessName       string     `json:"processName"`
-	Status            Status     `json:"status"`
-	CurrentStageIndex int        `json:"currentStageIndex"`
-	Stages            []string   `json:"stageNames"`
-	SubmittedBy       string     `json:"submittedBy"`
-	SubmittedAt       wire.Stamp `json:"submittedAt"`
-	Comment           string     `json:"comment,omitzero"`
-	Decision          *Decision  `json:"decision,omitzero"` // once it has ended
+	ID                string          `json:"id"`
+	Object            string          `json:"object"`
+	RecordID          string          `json:"recordId"`
+	ProcessID         string          `json:"processId"`
+	ProcessName       string          `json:"processName"`
+	Status            Status          `json:"status"`
+	CurrentStageIndex int             `json:"currentStageIndex"`
+	Stages            []string        `json:"stageNames"`
+	SubmittedBy       string          `json:"submittedBy"`
+	SubmittedAt       canonical.Stamp `json:"submittedAt"`
+	Comment           string          `json:"comment,omitzero"`
+	Decision          *Decision       `json:"decision,omitzero"` // once it has ended
 }
 
 // Decision is how an approval ended.
 type Decision struct {
-	DecidedBy string     `json:"decidedBy"`
-	DecidedAt wire.Stamp `json:"decidedAt"`
-	Comment   string     `json:"comment,omitzero"`
+	DecidedBy string          `json:"decidedBy"`
+	DecidedAt canonical.Stamp `json:"decidedAt"`
+	Comment   string          `json:"comment,omitzero"`
 }
 
 // View is an approval as a caller may see it.
@@ -53,7 +53,7 @@ type OutcomeView struct {
 	Status string `json:"status"`
 	// that the caller may read and that are not sensitive
 	Fields        map[string]jsontext.Value `json:"fields"`
-	RecordVersion wire.Stamp                `json:"recordVersion,omitzero"` // of the record with it
+	RecordVersion canonical.Stamp           `json:"recordVersion,omitzero"` // of the record with it
 	// why it was refused, or what to do when it does not come
 	Message      string `json:"message,omitzero"`
 	DeadLetterID string `json:"deadLetterId,omitzero"` // that keeps core from taking the event
@@ -86,11 +86,11 @@ type ApproverView struct {
 
 // VoteView is what somebody decided in a stage.
 type VoteView struct {
-	UserID     string     `json:"userId"`
-	ApproverID string     `json:"approverId"` // in whose place
-	Decision   Status     `json:"decision"`
-	Comment    string     `json:"comment,omitzero"`
-	DecidedAt  wire.Stamp `json:"decidedAt"`
+	UserID     string          `json:"userId"`
+	ApproverID string          `json:"approverId"` // in whose place
+	Decision   Status          `json:"decision"`
+	Comment    string          `json:"comment,omitzero"`
+	DecidedAt  canonical.Stamp `json:"decidedAt"`
 }
 
 // The statuses of stages beside those of approvals.

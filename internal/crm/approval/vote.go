@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -14,7 +14,7 @@ import (
 // Decide says what an approver thinks, in the stage that is open, and gives the approval
 // as it is then. When that closes the stage, the execution goes on in the same
 // transaction; one that was cancelled refuses, and nothing happens.
-func (s *Approvals) Decide(ctx context.Context, c Caller, id string, b Ballot, key *wire.Once) (
+func (s *Approvals) Decide(ctx context.Context, c Caller, id string, b Ballot, key *canonical.IdempotencyKey) (
 	answer []byte, replay bool, err error,
 ) {
 	var ends Status // what the stage ends with, as planned; Pending: it does not

@@ -13,9 +13,9 @@ import (
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // What lets something be done.
@@ -39,7 +39,7 @@ type turn struct {
 	eventID, eventType  string // eventID is also that of a firing
 	object, record      string // "": a job without records
 	owner               string
-	at                  wire.Stamp
+	at                  canonical.Stamp
 	cause               cause
 	deeds               []deed
 	lenient             bool // an action that is refused is recorded as failed; else it fails the turn
@@ -160,7 +160,7 @@ func (s *Automation) perform(tx *sqldb.Tx, m *model.Model, r *run, written *mode
 	case model.StartGraph:
 		return nil, r.start()
 	}
-	return nil, fault.New(fault.Invalid, wire.CodeInvalid, "%s: nobody knows the action %q", r.by(), r.action.Type)
+	return nil, fault.New(fault.Invalid, canonical.CodeInvalid, "%s: nobody knows the action %q", r.by(), r.action.Type)
 }
 
 var insertNotes = sqldb.NewInsert(

@@ -8,8 +8,8 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 )
 
@@ -31,7 +31,7 @@ type Records interface {
 		tenant string,
 		o *model.Object,
 		id string,
-		version wire.Stamp,
+		version canonical.Stamp,
 	) (d model.Draft,
 		by string, ok bool, err error)
 	// Walk gives the living records of an object by id, after one.
@@ -96,7 +96,7 @@ func New(db *sqldb.DB, cfg Config) *Automation {
 	return &Automation{kit.Service{ServiceName: "automation", DB: db, Clock: cfg.Now}, cfg, make(chan struct{}, 1)}
 }
 
-func (s *Automation) now() wire.Stamp { return wire.Stamp(s.cfg.Now().UnixMilli()) }
+func (s *Automation) now() canonical.Stamp { return canonical.Stamp(s.cfg.Now().UnixMilli()) }
 
 // wake lets Run look at once.
 func (s *Automation) wake() {

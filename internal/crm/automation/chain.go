@@ -10,9 +10,9 @@ import (
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // What one change may lead to.
@@ -36,7 +36,7 @@ const selectCause = "SELECT depth, actions, chain FROM automation_cause WHERE te
 	"record_id = $3 AND version = $4"
 
 // follow reads the cause of the change to a version, and refuses a chain that is too long.
-func (t *turn) follow(ctx context.Context, tx *sqldb.Tx, version wire.Stamp) error {
+func (t *turn) follow(ctx context.Context, tx *sqldb.Tx, version canonical.Stamp) error {
 	var chain string
 	err := tx.Row(ctx, selectCause, t.tenant, t.object, t.record, version).Scan(&t.cause.depth, &t.cause.actions,
 		&chain)
@@ -72,7 +72,7 @@ func (c *cause) check(deeds []deed, eventType string) error {
 }
 
 // causeStmt stores that deeds of a turn made a version of its record.
-func (t *turn) causeStmt(version wire.Stamp) (sqldb.Stmt, error) {
+func (t *turn) causeStmt(version canonical.Stamp) (sqldb.Stmt, error) {
 	var did []string
 	for i := range t.deeds {
 		if d := &t.deeds[i]; d.action.Type == model.UpdateField {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -102,7 +102,7 @@ func (s starter) startGraph(ctx context.Context, o *order) error {
 // startLater notes that a graph could not be started. It is tried again, unless that cannot
 // help.
 func (s starter) startLater(ctx context.Context, o *order, cause error) error {
-	outcome, again := pending, s.now()+wire.Stamp((firstRetry<<o.tries).Milliseconds())
+	outcome, again := pending, s.now()+canonical.Stamp((firstRetry<<o.tries).Milliseconds())
 	if o.tries+1 >= maxTries || fault.KindOf(cause) != fault.Internal {
 		outcome = failed
 	}

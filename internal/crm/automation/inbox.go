@@ -5,23 +5,23 @@ import (
 	"errors"
 
 	"renga.dev/renga/internal/crm/kit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Note is a notification in the inbox of a user.
 type Note struct {
-	ID        string     `json:"id"`
-	At        wire.Stamp `json:"at"`
-	Message   string     `json:"message"`
-	Object    string     `json:"object"`
-	RecordID  string     `json:"recordId"`
-	Source    string     `json:"source"`
-	RuleID    string     `json:"ruleId,omitzero"`
-	ActionKey string     `json:"actionKey"`
-	EventID   string     `json:"eventId"`
-	ReadAt    wire.Stamp `json:"readAt,omitzero"`
+	ID        string          `json:"id"`
+	At        canonical.Stamp `json:"at"`
+	Message   string          `json:"message"`
+	Object    string          `json:"object"`
+	RecordID  string          `json:"recordId"`
+	Source    string          `json:"source"`
+	RuleID    string          `json:"ruleId,omitzero"`
+	ActionKey string          `json:"actionKey"`
+	EventID   string          `json:"eventId"`
+	ReadAt    canonical.Stamp `json:"readAt,omitzero"`
 }
 
 const noteColumns = "id, at, message, object, record_id, source, rule_id, action_key, event_id, read_at"

@@ -12,10 +12,10 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/cron"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // MaxMissed is how many times that were missed are counted.
@@ -24,7 +24,7 @@ const MaxMissed = 1000
 // job is a row of automation_job.
 type job struct {
 	tenant, id, place string
-	next              wire.Stamp
+	next              canonical.Stamp
 	running           int64
 	Firing            // the last one
 }
@@ -62,23 +62,23 @@ type scheduler struct{ *Automation }
 func times(j *model.ScheduledJob) (cron.Line, *time.Location, error) {
 	line, err := cron.Parse(j.Cron)
 	if err != nil {
-		return line, nil, fault.New(fault.Invalid, wire.CodeInvalid, "cron %v", err)
+		return line, nil, fault.New(fault.Invalid, canonical.CodeInvalid, "cron %v", err)
 	}
 	zone, err := time.LoadLocation(j.TimeZone)
 	if err != nil {
-		return line, nil, fault.New(fault.Invalid, wire.CodeInvalid, "there is no time zone %q", j.TimeZone)
+		return line, nil, fault.New(fault.Invalid, canonical.CodeInvalid, "there is no time zone %q", j.TimeZone)
 	}
 	return line, zone, nil
 }
 
 // nextOf is the next time of a job after an instant; 0: it never comes.
-func nextOf(j *model.ScheduledJob, after wire.Stamp) (wire.Stamp, error) {
+func nextOf(j *model.ScheduledJob, after canonical.Stamp) (canonical.Stamp, error) {
 	line, zone, err := times(j)
 	if err != nil || !j.IsActive {
 		return 0, err
 	}
 	if next := line.Next(time.UnixMilli(int64(after)).In(zone)); !next.IsZero() {
-		return wire.Stamp(next.UnixMilli()), nil
+		return canonical.Stamp(next.UnixMilli()), nil
 	}
 	return 0, nil
 }
@@ -168,7 +168,7 @@ func (s scheduler) fire(ctx context.Context, j *job) error {
 		now := s.now()
 		newest, missed := line.Missed(time.UnixMilli(int64(j.next)).In(zone), time.UnixMilli(int64(now)).In(zone),
 			MaxMissed)
-		next, err := nextOf(def, wire.Stamp(newest.UnixMilli()))
+		next, err := nextOf(def, canonical.Stamp(newest.UnixMilli()))
 		if err != nil {
 			return err
 		}
@@ -222,7 +222,7 @@ func (s scheduler) advanceBy(ctx context.Context, j *job, most int) error {
 			}
 			last, found = last && fit == len(found), found[:fit]
 		}
-		place, running, ended := j.place, 1, wire.Stamp(0)
+		place, running, ended := j.place, 1, canonical.Stamp(0)
 		if len(found) > 0 {
 			place = found[len(found)-1].ID
 		}
@@ -311,26 +311,26 @@ func (t *turn) notes(m *model.Model) (n int) {
 
 // Job is a scheduled job and its last firing.
 type Job struct {
-	ID       string     `json:"id"`
-	Name     string     `json:"name"`
-	Object   string     `json:"object,omitzero"`
-	Cron     string     `json:"cron"`
-	TimeZone string     `json:"timeZone"`
-	IsActive bool       `json:"isActive"`
-	NextAt   wire.Stamp `json:"nextAt,omitzero"`
-	Last     *Firing    `json:"last,omitzero"` // nil: it never came
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Object   string          `json:"object,omitzero"`
+	Cron     string          `json:"cron"`
+	TimeZone string          `json:"timeZone"`
+	IsActive bool            `json:"isActive"`
+	NextAt   canonical.Stamp `json:"nextAt,omitzero"`
+	Last     *Firing         `json:"last,omitzero"` // nil: it never came
 }
 
 // Firing is what a job did for one time.
 type Firing struct {
-	EventID   string     `json:"eventId"` // of its runs
-	FiredFor  wire.Stamp `json:"firedFor"`
-	Missed    int64      `json:"missed"` // times before it that were left out
-	StartedAt wire.Stamp `json:"startedAt"`
-	EndedAt   wire.Stamp `json:"endedAt,omitzero"` // 0: it is under way
-	Seen      int64      `json:"seen"`             // records that were looked at
-	Matched   int64      `json:"matched"`          // records that it acted on
-	Failed    int64      `json:"failed"`           // actions that failed
+	EventID   string          `json:"eventId"` // of its runs
+	FiredFor  canonical.Stamp `json:"firedFor"`
+	Missed    int64           `json:"missed"` // times before it that were left out
+	StartedAt canonical.Stamp `json:"startedAt"`
+	EndedAt   canonical.Stamp `json:"endedAt,omitzero"` // 0: it is under way
+	Seen      int64           `json:"seen"`             // records that were looked at
+	Matched   int64           `json:"matched"`          // records that it acted on
+	Failed    int64           `json:"failed"`           // actions that failed
 }
 
 // Jobs are all jobs of a tenant, by name, then by id.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"strconv"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // MaxListed is how many runs, notes or tasks a list goes back, and counts.
@@ -31,7 +31,7 @@ func list[T any](
 	if offset >= MaxListed {
 		return nil, 0, fault.New(
 			fault.Invalid,
-			wire.CodeInvalid,
+			canonical.CodeInvalid,
 			"a list goes back %d items; use filters for older ones",
 			MaxListed,
 		).With(map[string]string{"field": "page"})

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // How Run looks for something to do.
@@ -79,7 +79,7 @@ func (s *Automation) retain(ctx context.Context) error {
 		all = errors.Join(all, s.Write(ctx, "retain", func(ctx context.Context, tx *sqldb.Tx) error {
 			_, err := tx.Exec(ctx, "DELETE FROM "+old.table+" WHERE ("+old.key+") IN (SELECT "+old.key+" FROM "+
 				old.table+" WHERE "+old.where+" LIMIT $2)",
-				wire.Stamp(now.Add(-old.keep).UnixMilli()), retainMost)
+				canonical.Stamp(now.Add(-old.keep).UnixMilli()), retainMost)
 			return err
 		}))
 	}

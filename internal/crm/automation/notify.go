@@ -7,15 +7,15 @@ import (
 	"strings"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // notify puts a note about a record into the inboxes of users and of the members of queues,
 // because of an event and without a rule, by the action of this key. The user who made the
 // change, except, gets none.
 func (s *Automation) notify(
-	ctx context.Context, tx *sqldb.Tx, e *wire.Event, object, id, key string, whom []string, except, message string,
+	ctx context.Context, tx *sqldb.Tx, e *events.Event, object, id, key string, whom []string, except, message string,
 ) error {
 	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
 	if err != nil {
@@ -36,25 +36,25 @@ func (s *Automation) notify(
 }
 
 // onOwner notifies the new owner of a record.
-func (s *Automation) onOwner(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.OwnerChanged) error {
+func (s *Automation) onOwner(ctx context.Context, tx *sqldb.Tx, e *events.Event, p events.OwnerChanged) error {
 	return s.notifyOwner(ctx, tx, e, p.ObjectName, p.RecordID, "owner", "A record of "+p.ObjectName+
 		" was given to you.")
 }
 
 // onStage notifies the owner of an opportunity.
-func (s *Automation) onStage(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.StageChanged) error {
+func (s *Automation) onStage(ctx context.Context, tx *sqldb.Tx, e *events.Event, p events.StageChanged) error {
 	return s.notifyOwner(ctx, tx, e, "Opportunity", p.OpportunityID, "stage",
 		"The stage of an opportunity of yours was changed.")
 }
 
 // onConverted notifies the owner of a lead.
-func (s *Automation) onConverted(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.LeadConverted) error {
+func (s *Automation) onConverted(ctx context.Context, tx *sqldb.Tx, e *events.Event, p events.LeadConverted) error {
 	return s.notifyOwner(ctx, tx, e, "Lead", p.LeadID, "converted", "A lead of yours was converted.")
 }
 
 // notifyOwner notifies the owner of a record of a change that another user made.
 func (s *Automation) notifyOwner(
-	ctx context.Context, tx *sqldb.Tx, e *wire.Event, object, id, key, message string,
+	ctx context.Context, tx *sqldb.Tx, e *events.Event, object, id, key, message string,
 ) error {
 	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
 	if err != nil {
@@ -72,7 +72,12 @@ func (s *Automation) notifyOwner(
 }
 
 // onMember notifies the owner of a lead or a contact that it responded to a campaign.
-func (s *Automation) onMember(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.CampaignMemberChanged) error {
+func (s *Automation) onMember(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	e *events.Event,
+	p events.CampaignMemberChanged,
+) error {
 	if p.ChangeType != "Responded" {
 		return nil
 	}
@@ -85,7 +90,12 @@ func (s *Automation) onMember(ctx context.Context, tx *sqldb.Tx, e *wire.Event, 
 }
 
 // onSubmitted notifies the users who may decide an approval, and stores who asked for it.
-func (s *Automation) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.ApprovalSubmitted) error {
+func (s *Automation) onSubmitted(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	e *events.Event,
+	p events.ApprovalSubmitted,
+) error {
 	if _, err := tx.Exec(ctx,
 		`INSERT INTO automation_approval (tenant_id, approval_id, submitted_by, at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (tenant_id, approval_id) DO UPDATE SET submitted_by = excluded.submitted_by`, e.Tenant,
@@ -104,7 +114,7 @@ func (s *Automation) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Even
 }
 
 // onDecided notifies the user who asked for an approval of its decision.
-func (s *Automation) onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.ApprovalDecided) error {
+func (s *Automation) onDecided(ctx context.Context, tx *sqldb.Tx, e *events.Event, p events.ApprovalDecided) error {
 	var submitter string
 	err := tx.Row(ctx,
 		"DELETE FROM automation_approval WHERE tenant_id = $1 AND approval_id = $2 RETURNING submitted_by", e.Tenant,
@@ -123,7 +133,7 @@ func (s *Automation) onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event,
 // record refused its outcome: both think that it was written. The approval gives the reason,
 // to those who may read the fields. It is for the records, in the transaction that handles the
 // event.
-func (s *Automation) OutcomeRefused(ctx context.Context, tx *sqldb.Tx, e *wire.Event, o model.Outcome) error {
+func (s *Automation) OutcomeRefused(ctx context.Context, tx *sqldb.Tx, e *events.Event, o model.Outcome) error {
 	users := slices.Compact([]string{o.SubmittedBy, o.DecidedBy})
 	return s.notify(ctx, tx, e, o.Object, o.RecordID, "refused", users, "",
 		"An approval was decided, and its outcome could not be written into the record: the approval says why.")

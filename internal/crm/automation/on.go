@@ -7,9 +7,9 @@ import (
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Consumer is the consumer of automation, of the events in the order of the document. A key
@@ -29,24 +29,24 @@ func (s *Automation) Consumer() bus.Consumer {
 		kit.On("AutomationConfigChanged", s.onConfig),
 		kit.On("CampaignMemberChanged", s.onMember),
 	)
-	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
-		return s.handleAll(ctx, tx, events, c.Handle)
+	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, batch []*events.Event) error {
+		return s.handleAll(ctx, tx, batch, c.Handle)
 	}
 	return c
 }
 
 // handleAll handles events together: the model is read once for a tenant. The events are handled
 // one after the other, since what the rules of one write another may read.
-func (s *Automation) handleAll(ctx context.Context, tx *sqldb.Tx, events []*wire.Event, handle bus.Handler) error {
+func (s *Automation) handleAll(ctx context.Context, tx *sqldb.Tx, batch []*events.Event, handle bus.Handler) error {
 	models := map[string]*model.Model{}
-	for _, e := range events {
+	for _, e := range batch {
 		if ons[e.Type] == "" {
 			if err := handle(ctx, tx, e); err != nil {
 				return err
 			}
 			continue
 		}
-		p, err := wire.DecodePayload[kit.Record](e)
+		p, err := events.DecodePayload[kit.Record](e)
 		if err != nil {
 			return bus.Permanent(err)
 		}
@@ -70,7 +70,7 @@ var ons = map[string]string{
 }
 
 // onRecord runs the rules that act after a save.
-func (s *Automation) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p kit.Record) error {
+func (s *Automation) onRecord(ctx context.Context, tx *sqldb.Tx, e *events.Event, p kit.Record) error {
 	m, err := s.cfg.Models.Model(ctx, tx, e.Tenant)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (s *Automation) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event, 
 }
 
 // saved runs the rules of a model on a record that an event names.
-func (s *Automation) saved(ctx context.Context, tx *sqldb.Tx, m *model.Model, e *wire.Event, p kit.Record) error {
+func (s *Automation) saved(ctx context.Context, tx *sqldb.Tx, m *model.Model, e *events.Event, p kit.Record) error {
 	o := m.Object(p.ObjectName)
 	rules := slices.Clone(m.WorkflowRules(p.ObjectName, model.AfterSave))
 	rules = slices.DeleteFunc(rules, func(r *model.WorkflowRule) bool { return !slices.Contains(r.On, ons[e.Type]) })
@@ -122,7 +122,7 @@ func (s *Automation) saved(ctx context.Context, tx *sqldb.Tx, m *model.Model, e 
 // onConfig brings the times of a job up to date. Rules are read from the model of the
 // transaction that needs them, so nothing is to be done about them.
 func (s *Automation) onConfig(
-	ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.AutomationConfigChanged,
+	ctx context.Context, tx *sqldb.Tx, e *events.Event, p events.AutomationConfigChanged,
 ) error {
 	if p.AutomationType != "ScheduledJob" {
 		return nil
@@ -136,7 +136,7 @@ func (s *Automation) onConfig(
 }
 
 // turnOf is the turn that an event gives on a record.
-func (s *Automation) turnOf(e *wire.Event, object, record string) turn {
+func (s *Automation) turnOf(e *events.Event, object, record string) turn {
 	return turn{
 		tenant: e.Tenant, correlation: e.CorrelationID, eventID: e.ID, eventType: e.Type, object: object,
 		record: record, at: s.now(),

@@ -12,8 +12,8 @@ import (
 	"renga.dev/renga/internal/crm/automation"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // TestAutomationConsumesExactlyWhatTheDocumentListsForIt has the column of Automation of
@@ -26,7 +26,7 @@ func TestAutomationConsumesExactlyWhatTheDocumentListsForIt(t *testing.T) {
 	}
 	c := automation.New(nil, automation.Config{}).Consumer()
 	if got := slices.Sorted(slices.Values(c.Types)); !slices.Equal(got, want) || c.Name != "automation" ||
-		c.Stream != wire.Events {
+		c.Stream != events.Events {
 		t.Errorf("got %s on %v: %v", c.Name, c.Stream, got)
 	}
 }
@@ -208,9 +208,9 @@ func TestRulesSeeTheRecordAsTheEventLeftIt(t *testing.T) {
 // replay hands all events of a type to the handler again, the newest first.
 func (r *rig) replay(kind string) {
 	r.Helper()
-	var events []wire.Event
+	var batch []events.Event
 	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		events = nil
+		batch = nil
 		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events WHERE event_type = $1 ORDER BY id DESC",
 			kind) {
 			var body []byte
@@ -220,21 +220,21 @@ func (r *rig) replay(kind string) {
 			if err != nil {
 				return err
 			}
-			e, err := wire.ParseEvent(body)
+			e, err := events.ParseEvent(body)
 			if err != nil {
 				return err
 			}
-			events = append(events, e)
+			batch = append(batch, e)
 		}
 		return nil
 	})
-	if err != nil || len(events) == 0 {
-		r.Fatal(len(events), err)
+	if err != nil || len(batch) == 0 {
+		r.Fatal(len(batch), err)
 	}
 	handle := r.auto.Consumer().Handle
-	for i := range events {
+	for i := range batch {
 		if err := r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-			return handle(ctx, tx, &events[i])
+			return handle(ctx, tx, &batch[i])
 		}); err != nil {
 			r.Fatal(err)
 		}
@@ -376,12 +376,12 @@ func TestPeopleAreToldWhatEventsMeanForThem(t *testing.T) {
 			func(records.Converted) ([]byte, error) { return []byte("{}"), nil }); err != nil {
 			t.Fatal(err)
 		}
-		target := wire.ApprovalTarget{ObjectName: "Opportunity", RecordID: opp.ID}
-		r.publish(wire.ApprovalSubmitted{
+		target := events.ApprovalTarget{ObjectName: "Opportunity", RecordID: opp.ID}
+		r.publish(events.ApprovalSubmitted{
 			ApprovalInstanceID: id(70), Target: target, SubmittedBy: ann, SubmittedAt: 1,
 			LockedFields: []string{},
 		})
-		r.publish(wire.ApprovalDecided{
+		r.publish(events.ApprovalDecided{
 			ApprovalInstanceID: id(70), Target: target, Decision: "APPROVED", DecidedBy: ben,
 			DecidedAt: 2,
 		})
@@ -410,20 +410,20 @@ func TestPeopleAreToldWhatEventsMeanForThem(t *testing.T) {
 }
 
 // publish publishes an event of an approval.
-func (r *rig) publish(p wire.Payload) {
+func (r *rig) publish(p events.Payload) {
 	r.Helper()
-	body, err := wire.NewPayload(p)
+	body, err := events.NewPayload(p)
 	if err != nil {
 		r.Fatal(err)
 	}
 	err = r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		key := wire.RecordKey("Approval", tenant, id(70))
+		key := events.RecordKey("Approval", tenant, id(70))
 		version, err := r.bus.NextVersion(ctx, tx, key)
 		if err != nil {
 			return err
 		}
-		return r.bus.Publish(ctx, tx, wire.Event{
-			Type: p.EventType(), OccurredAt: version, Tenant: tenant, Producer: wire.Producer{Service: "approval"},
+		return r.bus.Publish(ctx, tx, events.Event{
+			Type: p.EventType(), OccurredAt: version, Tenant: tenant, Producer: events.Producer{Service: "approval"},
 			CorrelationID: "test", Key: key, Version: version, Payload: body,
 		})
 	})

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // recounts are statements that find what should not be; each gives texts.
@@ -75,7 +75,7 @@ func recountJobs(ctx context.Context, tx *sqldb.Tx, m *model.Model) (differences
 	if err != nil {
 		return nil, err
 	}
-	next := map[string]wire.Stamp{}
+	next := map[string]canonical.Stamp{}
 	for i := range rows {
 		next[rows[i].id] = rows[i].next
 		if _, ok := m.Get(model.KindScheduledJob, rows[i].id); !ok {

@@ -24,10 +24,11 @@ import (
 	"renga.dev/renga/internal/platform/audit"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 	"renga.dev/renga/internal/workflow/store"
@@ -60,7 +61,7 @@ type rig struct {
 	twice    atomic.Bool  // every event is handed to the handler again
 	lossy    atomic.Bool  // the first transaction that takes an event is undone
 	tried    sync.Map     // events
-	behind   func(e *wire.Event)
+	behind   func(e *events.Event)
 }
 
 // onEvery runs a test on every database.
@@ -109,7 +110,7 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 	})
 	consumer := r.auto.Consumer()
 	handle := consumer.Handle
-	consumer.Handle = func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	consumer.Handle = func(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 		err := handle(ctx, tx, e)
 		if _, again := r.tried.LoadOrStore(e.ID, true); err == nil && r.lossy.Load() && !again {
 			return errors.New("the process died")
@@ -129,15 +130,15 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 		return nil
 	}
 	together := consumer.HandleAll
-	consumer.HandleAll = func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
+	consumer.HandleAll = func(ctx context.Context, tx *sqldb.Tx, batch []*events.Event) error {
 		if r.lossy.Load() || r.twice.Load() {
 			return errors.New("one by one")
 		}
-		if err := together(ctx, tx, events); err != nil {
+		if err := together(ctx, tx, batch); err != nil {
 			return err
 		}
 		tx.OnCommit(func() {
-			for _, e := range events {
+			for _, e := range batch {
 				if r.behind != nil {
 					r.behind(e)
 				}
@@ -159,7 +160,7 @@ func (r *rig) Now() time.Time { return time.UnixMilli(r.clock.Load()) }
 // at turns the clock.
 func (r *rig) at(text string) {
 	r.Helper()
-	s, err := wire.ParseStamp(text)
+	s, err := canonical.ParseStamp(text)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Outcome is the outcome of an action.
@@ -71,23 +71,23 @@ func (r *run) stmt() sqldb.Stmt {
 
 // Run is an action that was done, or is to be.
 type Run struct {
-	At            wire.Stamp `json:"at"`
-	EventID       string     `json:"eventId"` // of a job: that of its firing
-	EventType     string     `json:"eventType,omitzero"`
-	Source        string     `json:"source"` // rule, job, event
-	RuleID        string     `json:"ruleId,omitzero"`
-	RuleName      string     `json:"ruleName,omitzero"`
-	ActionKey     string     `json:"actionKey"`
-	Type          string     `json:"type"`
-	Object        string     `json:"object,omitzero"`
-	RecordID      string     `json:"recordId,omitzero"`
-	Depth         int64      `json:"depth"`
-	Outcome       string     `json:"outcome"`
-	Told          *int64     `json:"told,omitzero"`          // of notify: how many users
-	TaskID        string     `json:"taskId,omitzero"`        // of createTask
-	RecordVersion string     `json:"recordVersion,omitzero"` // of updateField
-	ExecutionID   string     `json:"executionId,omitzero"`   // of startGraph
-	Error         string     `json:"error,omitzero"`
+	At            canonical.Stamp `json:"at"`
+	EventID       string          `json:"eventId"` // of a job: that of its firing
+	EventType     string          `json:"eventType,omitzero"`
+	Source        string          `json:"source"` // rule, job, event
+	RuleID        string          `json:"ruleId,omitzero"`
+	RuleName      string          `json:"ruleName,omitzero"`
+	ActionKey     string          `json:"actionKey"`
+	Type          string          `json:"type"`
+	Object        string          `json:"object,omitzero"`
+	RecordID      string          `json:"recordId,omitzero"`
+	Depth         int64           `json:"depth"`
+	Outcome       string          `json:"outcome"`
+	Told          *int64          `json:"told,omitzero"`          // of notify: how many users
+	TaskID        string          `json:"taskId,omitzero"`        // of createTask
+	RecordVersion string          `json:"recordVersion,omitzero"` // of updateField
+	ExecutionID   string          `json:"executionId,omitzero"`   // of startGraph
+	Error         string          `json:"error,omitzero"`
 }
 
 // RunQuery is which runs are wanted; what is empty is any.

@@ -11,7 +11,7 @@ import (
 
 	"renga.dev/renga/internal/crm/automation"
 	"renga.dev/renga/internal/crm/records"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // TestAutomationKeepsUp updates 500 records a second, lets a rule act on every tenth update
@@ -56,7 +56,7 @@ func TestAutomationKeepsUp(t *testing.T) {
 		r.clock.Store(time.Now().UnixMilli())
 		apply()
 		r.quiet()
-		r.behind = func(e *wire.Event) {
+		r.behind = func(e *events.Event) {
 			if lag := time.Now().UnixMilli() - int64(e.OccurredAt); e.Type == "RecordUpdated" && lag > worst.Load() {
 				worst.Store(lag)
 			}

@@ -7,9 +7,9 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Assignee is who a task is for.
@@ -20,20 +20,20 @@ type Assignee struct {
 
 // Task is something that a user, or one of a role or group, is to do.
 type Task struct {
-	ID        string     `json:"id"`
-	Assignee  Assignee   `json:"assignee"`
-	Status    string     `json:"status"` // OPEN, DONE
-	Message   string     `json:"message"`
-	DueOn     string     `json:"dueOn"`
-	Object    string     `json:"object"`
-	RecordID  string     `json:"recordId"`
-	Source    string     `json:"source"`
-	RuleID    string     `json:"ruleId"`
-	ActionKey string     `json:"actionKey"`
-	EventID   string     `json:"eventId"`
-	CreatedAt wire.Stamp `json:"createdAt"`
-	DoneAt    wire.Stamp `json:"doneAt,omitzero"`
-	DoneBy    string     `json:"doneBy,omitzero"`
+	ID        string          `json:"id"`
+	Assignee  Assignee        `json:"assignee"`
+	Status    string          `json:"status"` // OPEN, DONE
+	Message   string          `json:"message"`
+	DueOn     string          `json:"dueOn"`
+	Object    string          `json:"object"`
+	RecordID  string          `json:"recordId"`
+	Source    string          `json:"source"`
+	RuleID    string          `json:"ruleId"`
+	ActionKey string          `json:"actionKey"`
+	EventID   string          `json:"eventId"`
+	CreatedAt canonical.Stamp `json:"createdAt"`
+	DoneAt    canonical.Stamp `json:"doneAt,omitzero"`
+	DoneBy    string          `json:"doneBy,omitzero"`
 }
 
 // The status of a task.

@@ -18,12 +18,13 @@ import (
 	"renga.dev/renga/internal/platform/audit"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/sqldb/sqltest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 	"renga.dev/renga/internal/workflow/store"
@@ -133,7 +134,7 @@ func (c *Clock) Add(ms int64) int64 { return c.ms.Add(ms) }
 // At sets it to an instant such as 2026-01-10T14:00:00Z.
 func (c *Clock) At(t testing.TB, text string) {
 	t.Helper()
-	s, err := wire.ParseStamp(text)
+	s, err := canonical.ParseStamp(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func (r *Rig) Exec(query string, args ...any) {
 }
 
 // Handle gives an event to those consumers that handle its type, in order, in one transaction.
-func (r *Rig) Handle(e *wire.Event, consumers ...bus.Consumer) {
+func (r *Rig) Handle(e *events.Event, consumers ...bus.Consumer) {
 	r.Helper()
 	r.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 		for _, c := range consumers {
@@ -181,13 +182,13 @@ func (r *Rig) Handle(e *wire.Event, consumers ...bus.Consumer) {
 }
 
 // HandleAll gives events to each consumer that handles them, together, in a transaction for each.
-func (r *Rig) HandleAll(events []wire.Event, consumers ...bus.Consumer) {
+func (r *Rig) HandleAll(batch []events.Event, consumers ...bus.Consumer) {
 	r.Helper()
 	for _, c := range consumers {
-		var some []*wire.Event
-		for i := range events {
-			if slices.Contains(c.Types, events[i].Type) {
-				some = append(some, &events[i])
+		var some []*events.Event
+		for i := range batch {
+			if slices.Contains(c.Types, batch[i].Type) {
+				some = append(some, &batch[i])
 			}
 		}
 		r.Change(func(ctx context.Context, tx *sqldb.Tx) error { return c.HandleAll(ctx, tx, some) })

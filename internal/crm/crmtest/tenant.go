@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // TenantA and TenantB are two tenants.
@@ -54,30 +54,30 @@ func User(id, name, role string, permissionSets ...string) model.Definition {
 }
 
 // Publish publishes an event that is not of a record.
-func (r *Rig) Publish(tenant, kind, id string, p wire.Payload) {
+func (r *Rig) Publish(tenant, kind, id string, p events.Payload) {
 	r.Helper()
 	r.Change(func(ctx context.Context, tx *sqldb.Tx) error {
-		body, err := wire.NewPayload(p)
+		body, err := events.NewPayload(p)
 		if err != nil {
 			return err
 		}
-		key := wire.RecordKey(kind, tenant, id)
+		key := events.RecordKey(kind, tenant, id)
 		version, err := r.Bus.NextVersion(ctx, tx, key)
 		if err != nil {
 			return err
 		}
-		return r.Bus.Publish(ctx, tx, wire.Event{
+		return r.Bus.Publish(ctx, tx, events.Event{
 			Type: p.EventType(), Tenant: tenant, CorrelationID: "test", Key: key, Version: version, Payload: body,
 		})
 	})
 }
 
 // Events are the events of a tenant in the outbox after a position, and the position of the last one.
-func (r *Rig) Events(tenant string, after int64) (events []wire.Event, last int64) {
+func (r *Rig) Events(tenant string, after int64) (batch []events.Event, last int64) {
 	r.Helper()
 	const query = "SELECT id, body FROM outbox_events WHERE tenant_id = $1 AND id > $2 ORDER BY id"
 	r.See(func(ctx context.Context, tx *sqldb.Tx) error {
-		events, last = nil, after
+		batch, last = nil, after
 		for row, err := range tx.Query(ctx, query, tenant, after) {
 			var body []byte
 			if err == nil {
@@ -86,15 +86,15 @@ func (r *Rig) Events(tenant string, after int64) (events []wire.Event, last int6
 			if err != nil {
 				return err
 			}
-			e, err := wire.ParseEvent(body)
+			e, err := events.ParseEvent(body)
 			if err != nil {
 				return err
 			}
-			events = append(events, e)
+			batch = append(batch, e)
 		}
 		return nil
 	})
-	return events, last
+	return batch, last
 }
 
 // Fields reads the fields of a change from a JSON object; "" has none.

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Handler handles events of one type.
@@ -20,9 +20,9 @@ type Handler struct {
 
 // On handles events of one type with a function that is given their payload. An event whose payload
 // is not a P becomes a dead letter at once.
-func On[P any](eventType string, handle func(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p P) error) Handler {
-	return Handler{eventType, func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
-		p, err := wire.DecodePayload[P](e)
+func On[P any](eventType string, handle func(ctx context.Context, tx *sqldb.Tx, e *events.Event, p P) error) Handler {
+	return Handler{eventType, func(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
+		p, err := events.DecodePayload[P](e)
 		if err != nil {
 			return bus.Permanent(err)
 		}
@@ -33,7 +33,7 @@ func On[P any](eventType string, handle func(ctx context.Context, tx *sqldb.Tx, 
 // Ignore accepts events of one type without effect: what they announce is read by every request in
 // its own transaction.
 func Ignore(eventType string) Handler {
-	return Handler{eventType, func(context.Context, *sqldb.Tx, *wire.Event) error { return nil }}
+	return Handler{eventType, func(context.Context, *sqldb.Tx, *events.Event) error { return nil }}
 }
 
 // Consumer is a consumer of business events that gives each to the handler of its type.
@@ -44,8 +44,8 @@ func Consumer(service string, handlers ...Handler) bus.Consumer {
 		types[i], of[h.Type] = h.Type, h.Handle
 	}
 	return bus.Consumer{
-		Name: service, Stream: wire.Events, Types: types,
-		Handle: func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+		Name: service, Stream: events.Events, Types: types,
+		Handle: func(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 			handle := of[e.Type]
 			if handle == nil {
 				return bus.Permanent(fmt.Errorf("%s handles no events of type %s", service, e.Type))
@@ -72,10 +72,10 @@ type Group[M any] struct {
 // transactions lock in the same order. others are the events in which named finds nothing (ok is
 // false).
 func GroupRecords[M any](
-	events []*wire.Event, named func(e *wire.Event) (object string, m M, ok bool, err error),
-) (groups []Group[M], others []*wire.Event, err error) {
+	batch []*events.Event, named func(e *events.Event) (object string, m M, ok bool, err error),
+) (groups []Group[M], others []*events.Event, err error) {
 	at := map[[2]string]int{}
-	for _, e := range events {
+	for _, e := range batch {
 		object, m, ok, err := named(e)
 		if err != nil {
 			return nil, nil, err

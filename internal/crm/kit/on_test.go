@@ -8,14 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"renga.dev/renga/internal/crm/kit"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 func TestAConsumerGivesEachEventToTheHandlerOfItsType(t *testing.T) {
 	var got []string
 	c := kit.Consumer("s",
-		kit.On("RecordCreated", func(_ context.Context, _ *sqldb.Tx, _ *wire.Event, p kit.Record) error {
+		kit.On("RecordCreated", func(_ context.Context, _ *sqldb.Tx, _ *events.Event, p kit.Record) error {
 			got = append(got, p.ObjectName+" "+p.RecordID)
 			return nil
 		}),
@@ -32,7 +32,7 @@ func TestAConsumerGivesEachEventToTheHandlerOfItsType(t *testing.T) {
 		{"RecordCreated", `{"objectName":1}`, true},
 		{"RecordDeleted", `{}`, true},
 	} {
-		err := c.Handle(t.Context(), nil, &wire.Event{Type: tt.event, Payload: []byte(tt.payload)})
+		err := c.Handle(t.Context(), nil, &events.Event{Type: tt.event, Payload: []byte(tt.payload)})
 		if (err != nil) != tt.fails {
 			t.Errorf("%s %s: got %v, want failure %t", tt.event, tt.payload, err, tt.fails)
 		}
@@ -43,14 +43,14 @@ func TestAConsumerGivesEachEventToTheHandlerOfItsType(t *testing.T) {
 }
 
 func TestRecordsAreGroupedInOneOrder(t *testing.T) {
-	events := []*wire.Event{
+	batch := []*events.Event{
 		{Tenant: "b", Type: "Lead", ID: "1"},
 		{Tenant: "a", Type: "Lead", ID: "2"},
 		{Tenant: "a", Type: "", ID: "3"},
 		{Tenant: "a", Type: "Account", ID: "4"},
 		{Tenant: "a", Type: "Lead", ID: "5"},
 	}
-	groups, others, err := kit.GroupRecords(events, func(e *wire.Event) (object, id string, ok bool, err error) {
+	groups, others, err := kit.GroupRecords(batch, func(e *events.Event) (object, id string, ok bool, err error) {
 		return e.Type, e.ID, e.Type != "", nil
 	})
 	want := []kit.Group[string]{
@@ -60,7 +60,7 @@ func TestRecordsAreGroupedInOneOrder(t *testing.T) {
 		t.Errorf("got %v, %v, groups (-want +got):\n%s", others, err, diff)
 	}
 	bad := errors.New("bad")
-	_, _, err = kit.GroupRecords(events, func(*wire.Event) (object, id string, ok bool, err error) {
+	_, _, err = kit.GroupRecords(batch, func(*events.Event) (object, id string, ok bool, err error) {
 		return "", "", true, bad
 	})
 	if !errors.Is(err, bad) {

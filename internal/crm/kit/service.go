@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Service is what a service stands on. Services embed it.
@@ -30,10 +30,10 @@ func (s *Service) Write(ctx context.Context, op string, fn func(context.Context,
 func (s *Service) Wrap(op string, err error) error { return fault.Wrap(s.ServiceName+"."+op, err) }
 
 // Now is the time by the clock that all processes share.
-func (s *Service) Now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
+func (s *Service) Now(ctx context.Context, tx *sqldb.Tx) (canonical.Stamp, error) {
 	if s.Clock != nil {
-		return wire.Stamp(s.Clock().UnixMilli()), nil
+		return canonical.Stamp(s.Clock().UnixMilli()), nil
 	}
 	ms, err := tx.Now(ctx)
-	return wire.Stamp(ms), err
+	return canonical.Stamp(ms), err
 }

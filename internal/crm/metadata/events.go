@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // service names what is published here, as the document of the events does.
@@ -14,7 +15,7 @@ const service = "metadata-service"
 // the change is known.
 type news struct {
 	kind, id string
-	payload  func(at wire.Stamp) wire.Payload
+	payload  func(at canonical.Stamp) events.Payload
 }
 
 // changes are the events of a change, in their order. before is nil when something was
@@ -71,8 +72,8 @@ func verb[T any](before, after *T) string {
 }
 
 func metadataChanged(kind, id, object, changeType string) news {
-	return news{kind, id, func(at wire.Stamp) wire.Payload {
-		return wire.MetadataChanged{ChangeType: changeType, ObjectName: object, ResourceID: id, EffectiveAt: at}
+	return news{kind, id, func(at canonical.Stamp) events.Payload {
+		return events.MetadataChanged{ChangeType: changeType, ObjectName: object, ResourceID: id, EffectiveAt: at}
 	}}
 }
 
@@ -95,9 +96,9 @@ func fieldChanges(before, after *model.Field) []news {
 }
 
 func permissionChanged(subject, id, changeType string) news {
-	return news{"Permission", id, func(at wire.Stamp) wire.Payload {
-		return wire.PermissionChanged{
-			ChangeType: changeType, Subject: wire.PermissionSubject{Type: subject, ID: id},
+	return news{"Permission", id, func(at canonical.Stamp) events.Payload {
+		return events.PermissionChanged{
+			ChangeType: changeType, Subject: events.PermissionSubject{Type: subject, ID: id},
 			EffectiveAt: at,
 		}
 	}}
@@ -142,10 +143,10 @@ func userChanges(before, after *model.User) (all []news) {
 func roleChanges(before, after *model.Role) (all []news) {
 	r := either(before, after)
 	say := func(changeType string) {
-		all = append(all, news{"Role", r.ID, func(at wire.Stamp) wire.Payload {
-			return wire.RoleHierarchyChanged{
+		all = append(all, news{"Role", r.ID, func(at canonical.Stamp) events.Payload {
+			return events.RoleHierarchyChanged{
 				ChangeType: changeType, RoleID: r.ID, RoleName: r.Name,
-				ParentRoleID: wire.OrNull(r.ParentRoleID), EffectiveAt: at,
+				ParentRoleID: events.OrNull(r.ParentRoleID), EffectiveAt: at,
 			}
 		}})
 	}
@@ -166,8 +167,8 @@ func roleChanges(before, after *model.Role) (all []news) {
 func groupChanges(before, after *model.Group) (all []news) {
 	g := either(before, after)
 	say := func(changeType string, m model.Member) {
-		all = append(all, news{"Group", g.ID, func(at wire.Stamp) wire.Payload {
-			return wire.GroupMemberChanged{
+		all = append(all, news{"Group", g.ID, func(at canonical.Stamp) events.Payload {
+			return events.GroupMemberChanged{
 				ChangeType: changeType, GroupID: g.ID, GroupName: g.Name, GroupType: string(g.Type), MemberType: m.Type,
 				MemberID: m.ID, EffectiveAt: at,
 			}
@@ -191,7 +192,7 @@ func groupChanges(before, after *model.Group) (all []news) {
 
 func sharingChanges(kind model.Kind, before, after any) []news {
 	var n news
-	p := wire.SharingConfigChanged{}
+	p := events.SharingConfigChanged{}
 	switch kind {
 	case model.KindOWD:
 		was, is := before.(*model.Default), after.(*model.Default)
@@ -206,7 +207,7 @@ func sharingChanges(kind model.Kind, before, after any) []news {
 		n.kind, n.id = "Rule", r.ID
 		p.ChangeType, p.ObjectName, p.ResourceID = "ShareRule"+verb(was, is), r.Object, r.ID
 	}
-	n.payload = func(at wire.Stamp) wire.Payload {
+	n.payload = func(at canonical.Stamp) events.Payload {
 		p.EffectiveAt = at
 		return p
 	}
@@ -214,7 +215,7 @@ func sharingChanges(kind model.Kind, before, after any) []news {
 }
 
 func automationChanges(before, after any) []news {
-	p := wire.AutomationConfigChanged{}
+	p := events.AutomationConfigChanged{}
 	kind := "Rule"
 	what, it := "Updated", after
 	switch {
@@ -224,7 +225,7 @@ func automationChanges(before, after any) []news {
 		what, it = "Deleted", before
 	}
 	is := func(automation, object, id, name string, active bool) {
-		p.AutomationType, p.ChangeType, p.ObjectName = automation, automation+what, wire.OrNull(object)
+		p.AutomationType, p.ChangeType, p.ObjectName = automation, automation+what, events.OrNull(object)
 		p.AutomationID, p.AutomationName, p.IsActive = id, name, active && after != nil
 	}
 	switch v := it.(type) {
@@ -236,7 +237,7 @@ func automationChanges(before, after any) []news {
 		kind = "Job"
 		is("ScheduledJob", v.Object, v.ID, v.Name, v.IsActive)
 	}
-	return []news{{kind, p.AutomationID, func(at wire.Stamp) wire.Payload {
+	return []news{{kind, p.AutomationID, func(at canonical.Stamp) events.Payload {
 		p.EffectiveAt = at
 		return p
 	}}}
@@ -245,8 +246,8 @@ func automationChanges(before, after any) []news {
 func processChanges(before, after *model.ApprovalProcess) (all []news) {
 	p := either(before, after)
 	say := func(changeType string) {
-		all = append(all, news{"Process", p.ID, func(at wire.Stamp) wire.Payload {
-			return wire.ApprovalConfigChanged{
+		all = append(all, news{"Process", p.ID, func(at canonical.Stamp) events.Payload {
+			return events.ApprovalConfigChanged{
 				ChangeType: changeType, ObjectName: p.Object, ProcessID: p.ID, ProcessName: p.Name,
 				IsActive: after != nil && p.IsActive, EffectiveAt: at,
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Named maxima of definitions.
@@ -49,7 +49,7 @@ func parse(m *model.Model, kind model.Kind, id string, body []byte) (any, error)
 	if len(body) == 0 {
 		return nil, unfit("body", "the body must be a JSON object")
 	}
-	plain, err := wire.Canonical(nil, body, wire.Options{})
+	plain, err := canonical.Canonical(nil, body, canonical.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func noneEmpty(body []byte) error {
 			continue // a name
 		}
 		if token.Kind() == jsontext.KindString && token.String() == "" {
-			field := wire.FieldPath(dec.StackPointer())
+			field := canonical.FieldPath(dec.StackPointer())
 			return unfit(field, "%s must not be empty; leave it out", field)
 		}
 	}
@@ -141,7 +141,7 @@ type parser struct {
 }
 
 // decode reads the body over what is there when it says nothing.
-func (p *parser) decode(into any) error { return wire.Decode(p.body, into) }
+func (p *parser) decode(into any) error { return canonical.Decode(p.body, into) }
 
 // named checks what most definitions have.
 func (p *parser) named(id *string, name string) error {
@@ -292,5 +292,5 @@ func quoted(s string) string {
 }
 
 func unfit(field, format string, args ...any) *fault.Error {
-	return fault.New(fault.Invalid, wire.CodeInvalid, format, args...).With(map[string]string{"field": field})
+	return fault.New(fault.Invalid, canonical.CodeInvalid, format, args...).With(map[string]string{"field": field})
 }

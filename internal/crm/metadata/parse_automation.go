@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/cron"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 func (p *parser) validationRule() (any, error) {
@@ -115,9 +115,9 @@ func (p *parser) actions(o *model.Object, actions []model.Action, may []string) 
 	var keys []string
 	for i := range actions {
 		a, at := &actions[i], fmt.Sprintf("actions[%d]", i)
-		if !wire.Name(a.Key) {
+		if !canonical.Name(a.Key) {
 			return unfit(at+".key", "%s.key must be 1 to %d letters, digits, dots, dashes or underscores", at,
-				wire.MaxName)
+				canonical.MaxName)
 		}
 		keys = append(keys, a.Key)
 		if err := oneOf(at+".type", a.Type, may...); err != nil {
@@ -144,7 +144,7 @@ func (p *parser) action(o *model.Object, a *model.Action, at string) error {
 		return unfit(at+".dueDays", "%s.dueDays is only for createTask", at)
 	case !starts && a.GraphID != "":
 		return unfit(at+".graphId", "%s.graphId is only for startGraph", at)
-	case starts && !wire.Name(a.GraphID):
+	case starts && !canonical.Name(a.GraphID):
 		return unfit(at+".graphId", "%s.graphId must be the id of a graph", at)
 	case tells && a.Message == "":
 		return unfit(at+".message", "%s.message is missing", at)
@@ -273,7 +273,7 @@ func (s *Metadata) findGraphs(ctx context.Context, c Change, body []byte) error 
 		return nil // parse says what is wrong
 	}
 	for i, a := range doc.Actions[:min(len(doc.Actions), MaxActions)] {
-		if !wire.Name(a.GraphID) {
+		if !canonical.Name(a.GraphID) {
 			continue
 		}
 		there, err := s.cfg.Graph(ctx, c.Tenant, a.GraphID)

@@ -10,9 +10,9 @@ import (
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // TestChangesAtTheSameTimeKeepEveryRule lets two processes, each with its own memory, move
@@ -79,7 +79,7 @@ func TestChangesAtTheSameTimeKeepEveryRule(t *testing.T) {
 // versionsRise asks that the versions of each key rise in the order of the outbox.
 func (r *rig) versionsRise() {
 	r.Helper()
-	last := map[string]wire.Event{}
+	last := map[string]events.Event{}
 	err := r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
 			var body []byte
@@ -89,7 +89,7 @@ func (r *rig) versionsRise() {
 			if err != nil {
 				return err
 			}
-			e, err := wire.ParseEvent(body)
+			e, err := events.ParseEvent(body)
 			if err != nil {
 				return err
 			}

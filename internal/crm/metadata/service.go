@@ -11,15 +11,16 @@ import (
 
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Bus announces changes in their transaction. *bus.Bus is one.
 type Bus interface {
-	Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error
-	NextVersion(ctx context.Context, tx *sqldb.Tx, key string) (wire.Stamp, error)
+	Publish(ctx context.Context, tx *sqldb.Tx, batch ...events.Event) error
+	NextVersion(ctx context.Context, tx *sqldb.Tx, key string) (canonical.Stamp, error)
 }
 
 // Config is what the service works with.
@@ -217,12 +218,12 @@ func (s *Metadata) write(ctx context.Context, tx *sqldb.Tx, c Change, next *mode
 
 // announce publishes the events of a change. Those of one key have one version.
 func (s *Metadata) announce(ctx context.Context, tx *sqldb.Tx, c Change, news []news) error {
-	events := make([]wire.Event, 0, len(news))
+	batch := make([]events.Event, 0, len(news))
 	var key string
-	var version wire.Stamp
+	var version canonical.Stamp
 	index := 0
 	for _, n := range news {
-		if of := wire.RecordKey(n.kind, c.Tenant, n.id); of != key {
+		if of := events.RecordKey(n.kind, c.Tenant, n.id); of != key {
 			var err error
 			if version, err = s.cfg.Bus.NextVersion(ctx, tx, of); err != nil {
 				return err
@@ -230,15 +231,15 @@ func (s *Metadata) announce(ctx context.Context, tx *sqldb.Tx, c Change, news []
 			key, index = of, 0
 		}
 		payload := n.payload(version)
-		text, err := wire.NewPayload(payload)
+		text, err := events.NewPayload(payload)
 		if err != nil {
 			return err
 		}
-		events = append(events, wire.Event{
-			Type: payload.EventType(), Tenant: c.Tenant, Producer: wire.Producer{Service: service},
+		batch = append(batch, events.Event{
+			Type: payload.EventType(), Tenant: c.Tenant, Producer: events.Producer{Service: service},
 			CorrelationID: c.CorrelationID, Key: key, Version: version, Index: index, Payload: text,
 		})
 		index++
 	}
-	return s.cfg.Bus.Publish(ctx, tx, events...)
+	return s.cfg.Bus.Publish(ctx, tx, batch...)
 }

@@ -3,8 +3,8 @@ package model
 import (
 	"slices"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/expr"
 )
 
@@ -22,13 +22,22 @@ func (o *Object) Condition(src string, withOld bool) (*expr.Program, error) {
 		return nil, err
 	}
 	if !withOld && p.Uses("old") {
-		return nil, fault.New(fault.Invalid, wire.CodeInvalid, "the expression names old; here there is only record")
+		return nil, fault.New(
+			fault.Invalid,
+			canonical.CodeInvalid,
+			"the expression names old; here there is only record",
+		)
 	}
 	for _, variable := range []string{"record", "old"} {
 		for _, name := range p.Members(variable) {
 			if o.Field(name) == nil && name != memberID && name != memberOwner {
-				return nil, fault.New(fault.Invalid, wire.CodeInvalid, "%s has no field %s, which the expression names",
-					o.Name, name)
+				return nil, fault.New(
+					fault.Invalid,
+					canonical.CodeInvalid,
+					"%s has no field %s, which the expression names",
+					o.Name,
+					name,
+				)
 			}
 		}
 	}
@@ -48,7 +57,12 @@ func (o *Object) CheckCondition(src string, withOld bool) error {
 		return f != nil && f.Type == Boolean
 	}
 	if part := p.Untrue(boolean); part != "" {
-		return fault.New(fault.Invalid, wire.CodeInvalid, "%s is never true or false; compare it with something", part)
+		return fault.New(
+			fault.Invalid,
+			canonical.CodeInvalid,
+			"%s is never true or false; compare it with something",
+			part,
+		)
 	}
 	return nil
 }

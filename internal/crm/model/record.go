@@ -3,7 +3,7 @@ package model
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 )
 
 // Record is a record as the services have it: package records alone stores and changes
@@ -18,10 +18,10 @@ type Record struct {
 	// Fields are those that are not empty, by name: string, float64 or bool. They may not be
 	// changed.
 	Fields    map[string]any
-	Version   wire.Stamp // rises with every change, also of its team or its members
-	CreatedAt wire.Stamp
+	Version   canonical.Stamp // rises with every change, also of its team or its members
+	CreatedAt canonical.Stamp
 	CreatedBy string
-	UpdatedAt wire.Stamp // of the record itself
+	UpdatedAt canonical.Stamp // of the record itself
 	UpdatedBy string
 	Deleted   bool
 }
@@ -50,9 +50,9 @@ type Change struct {
 
 // Changed is what became of a Change.
 type Changed struct {
-	Version wire.Stamp // that the record has
-	Changed bool       // false: it had these values already
-	Err     error      // why it was refused; then nothing was done
+	Version canonical.Stamp // that the record has
+	Changed bool            // false: it had these values already
+	Err     error           // why it was refused; then nothing was done
 }
 
 // CampaignMember is a lead or a contact in a campaign.
@@ -76,7 +76,7 @@ type FieldLock struct {
 	Object     string
 	RecordID   string
 	Fields     []string
-	At         wire.Stamp
+	At         canonical.Stamp
 }
 
 // Outcome is what an approval that has ended writes into its record.
@@ -90,9 +90,9 @@ type Outcome struct {
 
 // Settled is what became of an Outcome.
 type Settled struct {
-	Version wire.Stamp // of the record since; 0: it was refused
-	Changed bool       // false: the record had these values already
-	Refused string     // why
+	Version canonical.Stamp // of the record since; 0: it was refused
+	Changed bool            // false: the record had these values already
+	Refused string          // why
 }
 
 // Approval is what others are told of an approval.
@@ -101,7 +101,7 @@ type Approval struct {
 	Object      string
 	RecordID    string
 	SubmittedBy string
-	SubmittedAt wire.Stamp
-	Decision    string     // "": it is pending
-	DecidedAt   wire.Stamp // 0: it is pending
+	SubmittedAt canonical.Stamp
+	Decision    string          // "": it is pending
+	DecidedAt   canonical.Stamp // 0: it is pending
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 )
 
 // Numbers have at most MaxDigits significant digits, and so are exact in every reader of
@@ -99,14 +99,14 @@ func ParseNumber(text string) (n float64, ok bool) {
 // parseText reads a string that is not empty. Texts are kept in NFC, as definitions are:
 // rules, picklists, filters and matches compare them.
 func (f *Field) parseText(text string) (any, error) {
-	text = wire.NFC(text)
+	text = canonical.NFC(text)
 	switch f.Type {
 	case Date:
 		if _, err := time.Parse(time.DateOnly, text); err != nil || text < "0001" {
 			return nil, errors.New("must be a date such as 2026-02-28")
 		}
 	case DateTime:
-		at, err := wire.ParseStamp(text)
+		at, err := canonical.ParseStamp(text)
 		if err != nil || at.String() < "0001" {
 			return nil, errors.New("must be an RFC 3339 time such as 2026-02-28T09:00:00Z")
 		}

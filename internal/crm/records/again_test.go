@@ -8,18 +8,18 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // key makes a request safe to repeat.
-func (r *rig) key(name string) *wire.Once {
+func (r *rig) key(name string) *canonical.IdempotencyKey {
 	r.Helper()
-	once, err := wire.ParseOnce(name, "PATCH /records", []byte("{}"))
+	key, err := canonical.ParseIdempotencyKey(name, "PATCH /records", []byte("{}"))
 	if err != nil {
 		r.Fatal(err)
 	}
-	return &once
+	return &key
 }
 
 // TestARepeatShowsWhatTheCallerMaySeeNow repeats requests with their keys, while the records,
@@ -46,8 +46,12 @@ func TestARepeatShowsWhatTheCallerMaySeeNow(t *testing.T) {
 				return r.text(v, err)
 			},
 			"convert": func() string {
-				out, _, err := r.records.Convert(t.Context(), anns, Conversion{LeadID: lead.ID, Once: r.key("convert")},
-					func(c Converted) ([]byte, error) { return json.Marshal(&c) })
+				out, _, err := r.records.Convert(
+					t.Context(),
+					anns,
+					Conversion{LeadID: lead.ID, Idempotency: r.key("convert")},
+					func(c Converted) ([]byte, error) { return json.Marshal(&c) },
+				)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -79,7 +83,8 @@ func TestARepeatShowsWhatTheCallerMaySeeNow(t *testing.T) {
 		again("at once")
 		r.See(func(ctx context.Context, tx *sqldb.Tx) error {
 			var kept int
-			err := tx.Row(ctx, "SELECT count(*) FROM idempotency_request WHERE answer LIKE '%"+secret+"%'").Scan(&kept)
+			err := tx.Row(ctx, "SELECT count(*) FROM idempotency_request WHERE answer LIKE '%"+secret+"%'").
+				Scan(&kept)
 			if kept > 0 || err != nil {
 				t.Errorf("%d sensitive values are remembered: %v", kept, err)
 			}

@@ -13,8 +13,8 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // MaxBulk is how many operations one request may have.
@@ -22,10 +22,10 @@ const MaxBulk = 200
 
 // Batch is some operations on records of one object.
 type Batch struct {
-	Object    string
-	Ops       []Op
-	AllOrNone bool       // one that is refused refuses all
-	Once      *wire.Once // nil: the request may not be repeated
+	Object      string
+	Ops         []Op
+	AllOrNone   bool                      // one that is refused refuses all
+	Idempotency *canonical.IdempotencyKey // nil: the request may not be repeated
 
 	system bool // the server itself wants it: it may write what is read-only
 }
@@ -34,8 +34,8 @@ type Batch struct {
 type Result struct {
 	Kind    Kind
 	ID      string
-	Version wire.Stamp // of a deleted record, its last one
-	Err     error      // why it was refused; then nothing was done
+	Version canonical.Stamp // of a deleted record, its last one
+	Err     error           // why it was refused; then nothing was done
 
 	record  *model.Record
 	view    view
@@ -53,7 +53,7 @@ type Answer func([]Result) ([]byte, error)
 // the answer to them; replay says that it was given before. An error refuses the batch.
 func (s *Records) Apply(ctx context.Context, c Caller, b Batch, answer Answer) (out []byte, replay bool, err error) {
 	err = s.Write(ctx, "apply", s.as(c, func(ctx context.Context, w *session) error {
-		out, replay, err = w.idempotent(ctx, b.Once, func() ([]byte, error) {
+		out, replay, err = w.idempotent(ctx, b.Idempotency, func() ([]byte, error) {
 			results, err := w.apply(ctx, &b)
 			if err != nil {
 				return nil, err
@@ -67,7 +67,7 @@ func (s *Records) Apply(ctx context.Context, c Caller, b Batch, answer Answer) (
 
 // One does one operation, in one transaction, and gives the record as the caller may see it
 // then; replay says that it was done before, with the same key. An error refuses it.
-func (s *Records) One(ctx context.Context, c Caller, object string, op Op, key *wire.Once) (
+func (s *Records) One(ctx context.Context, c Caller, object string, op Op, key *canonical.IdempotencyKey) (
 	shown View, replay bool, err error,
 ) {
 	err = s.Write(ctx, "apply", s.as(c, func(ctx context.Context, w *session) error {
@@ -235,7 +235,7 @@ func (k *batch) decide(op *Op) (decision, error) {
 	f := k.facts(k.view, k.parents, k.ruled, k.locks[op.ID])
 	f.system = k.system
 	if op.Kind != Create && op.Kind != Update && op.Kind != Delete {
-		return decision{}, about(wire.CodeInvalid, "op", "op must be create, update or delete")
+		return decision{}, about(canonical.CodeInvalid, "op", "op must be create, update or delete")
 	}
 	if err := k.Allow(k.object, model.Op(op.Kind)); err != nil {
 		return decision{}, err
@@ -264,7 +264,7 @@ func (k *batch) decide(op *Op) (decision, error) {
 }
 
 // checkVersion refuses a change of a version that is not the current one; 0 is any.
-func checkVersion(r *model.Record, seen wire.Stamp) error {
+func checkVersion(r *model.Record, seen canonical.Stamp) error {
 	if seen == 0 || seen == r.Version {
 		return nil
 	}

@@ -11,9 +11,10 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // convertedStatus is the status of a lead that was converted, where the tenant's leads
@@ -23,8 +24,8 @@ const convertedStatus = "Closed - Converted"
 // Conversion is what a lead is to become.
 type Conversion struct {
 	LeadID  string
-	Version wire.Stamp // of the lead that the caller has seen; 0: whatever there is
-	OwnerID string     // of what is created; "": the lead's owner
+	Version canonical.Stamp // of the lead that the caller has seen; 0: whatever there is
+	OwnerID string          // of what is created; "": the lead's owner
 
 	AccountID     string // to join; "": a new one, or one that is found
 	ContactID     string
@@ -35,16 +36,16 @@ type Conversion struct {
 	// Opportunity is the fields of a new opportunity; nil: none is made. Without a name it has
 	// that of the company.
 	Opportunity map[string]jsontext.Value
-	Once        *wire.Once
+	Idempotency *canonical.IdempotencyKey
 }
 
 // Converted is what a lead became.
 type Converted struct {
-	Lead          View        `json:"lead"`
-	AccountID     string      `json:"accountId"`
-	ContactID     string      `json:"contactId"`
-	OpportunityID wire.OrNull `json:"opportunityId"`
-	Created       []string    `json:"created"` // which of Account, Contact and Opportunity are new
+	Lead          View          `json:"lead"`
+	AccountID     string        `json:"accountId"`
+	ContactID     string        `json:"contactId"`
+	OpportunityID events.OrNull `json:"opportunityId"`
+	Created       []string      `json:"created"` // which of Account, Contact and Opportunity are new
 }
 
 // Convert turns a lead into an account and a contact, and an opportunity if one is wanted:
@@ -56,7 +57,7 @@ func (s *Records) Convert(ctx context.Context, c Caller, v Conversion, answer fu
 	err = s.Write(ctx, "convert", s.as(c, func(ctx context.Context, w *session) error {
 		var done Converted
 		var kept []byte
-		kept, replay, err = w.idempotent(ctx, v.Once, func() ([]byte, error) {
+		kept, replay, err = w.idempotent(ctx, v.Idempotency, func() ([]byte, error) {
 			k := &conversion{session: w, want: &v, created: []string{}}
 			if done, err = k.run(ctx); err != nil {
 				return nil, err
@@ -121,7 +122,7 @@ func (k *conversion) run(ctx context.Context) (Converted, error) {
 	if err := k.save(ctx, k.done); err != nil {
 		return Converted{}, err
 	}
-	return Converted{k.view.show(after), account.ID, contact.ID, wire.OrNull(opportunity), k.created}, nil
+	return Converted{k.view.show(after), account.ID, contact.ID, events.OrNull(opportunity), k.created}, nil
 }
 
 // people finds or makes the account and the contact.
@@ -246,7 +247,7 @@ func (k *conversion) sameContact(ctx context.Context, account *model.Record) (*m
 // same compares with a text of the lead. The lead, and what it is compared with, may be
 // older than the rule that texts are kept in NFC.
 func same(b *sqldb.Binds, text string) string {
-	return " IN (" + b.Add(text) + ", " + b.Add(wire.NFC(text)) + ")"
+	return " IN (" + b.Add(text) + ", " + b.Add(canonical.NFC(text)) + ")"
 }
 
 // match is the oldest living record that the caller sees and that fits, nil when there is
@@ -378,9 +379,9 @@ func (k *conversion) close(ctx context.Context, account, contact, opportunity st
 		return nil, err
 	}
 	d.action = actionConverted
-	d.events = append(d.events, wire.LeadConverted{
+	d.events = append(d.events, events.LeadConverted{
 		LeadID: k.lead.ID, ConvertedAt: k.now, ConvertedBy: k.User, AccountID: account, ContactID: contact,
-		OpportunityID: wire.OrNull(opportunity), RecordVersion: d.after.Version,
+		OpportunityID: events.OrNull(opportunity), RecordVersion: d.after.Version,
 	})
 	k.done = append(k.done, d)
 	return &d.after, nil

@@ -9,8 +9,9 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Kind is what is done to a record.
@@ -27,7 +28,7 @@ const (
 type Op struct {
 	Kind    Kind
 	ID      string                    // of a record that is there
-	Version wire.Stamp                // that the caller has seen; 0: whatever there is
+	Version canonical.Stamp           // that the caller has seen; 0: whatever there is
 	OwnerID string                    // "": as it is; of a new record: the caller
 	Fields  map[string]jsontext.Value // null empties a field
 }
@@ -66,7 +67,7 @@ type facts struct {
 	model   *model.Model
 	view    view
 	user    string
-	now     wire.Stamp
+	now     canonical.Stamp
 	parents parents
 	locks   []lock
 	rules   Rules // nil: none are defined
@@ -96,7 +97,7 @@ type decision struct {
 	after   model.Record
 	action  string   // for the history; "": nothing changes
 	changes []change // in the order of the object's fields, the owner last
-	events  []wire.Payload
+	events  []events.Payload
 }
 
 // The actions in the history of a record.
@@ -133,14 +134,14 @@ func create(f *facts, id string, op *Op) (decision, error) {
 	if err := f.checkOwner(owner); err != nil {
 		return decision{}, err
 	}
-	version := wire.NextStamp(0, f.now)
+	version := canonical.NextStamp(0, f.now)
 	r := model.Record{
 		Object: object.Name, ID: id, OwnerID: owner, Fields: after, Version: version,
 		CreatedAt: version, CreatedBy: f.user, UpdatedAt: version, UpdatedBy: f.user,
 	}
 	link(&r, f)
 	d := decision{after: r, action: actionCreated, changes: diff(object, nil, after)}
-	d.events = []wire.Payload{createdEvent(&r, d.changes)}
+	d.events = []events.Payload{createdEvent(&r, d.changes)}
 	return d, f.check(draft)
 }
 
@@ -186,7 +187,7 @@ func update(f *facts, before *model.Record, op *Op) (decision, error) {
 		return decision{}, err
 	}
 	d.action = actionUpdated
-	d.after.Fields, d.after.Version = after, wire.NextStamp(before.Version, f.now)
+	d.after.Fields, d.after.Version = after, canonical.NextStamp(before.Version, f.now)
 	d.after.UpdatedAt, d.after.UpdatedBy = d.after.Version, f.user
 	link(&d.after, f)
 	d.events = updatedEvents(f.model, before, &d.after, d.changes)
@@ -246,9 +247,9 @@ func remove(f *facts, before *model.Record, children []child) (decision, error) 
 			With(map[string]any{"references": children})
 	}
 	d := decision{before: before, after: *before, action: "Deleted"}
-	d.after.Version, d.after.Deleted = wire.NextStamp(before.Version, f.now), true
+	d.after.Version, d.after.Deleted = canonical.NextStamp(before.Version, f.now), true
 	d.after.UpdatedAt, d.after.UpdatedBy = d.after.Version, f.user
-	d.events = []wire.Payload{wire.RecordDeleted{
+	d.events = []events.Payload{events.RecordDeleted{
 		ObjectName: before.Object, RecordID: before.ID, Deleted: true,
 		RecordVersion: d.after.Version,
 	}}
@@ -295,7 +296,7 @@ func repeats(raw jsontext.Value, stored any) bool {
 		return false
 	}
 	text, err := jsontext.AppendUnquote(nil, raw)
-	return err == nil && (stored == string(text) || stored == wire.NFC(string(text)))
+	return err == nil && (stored == string(text) || stored == canonical.NFC(string(text)))
 }
 
 // writable is a field that the caller may write. One that the caller may not even see is

@@ -7,7 +7,7 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // service names what is published here, as the document of the events does.
@@ -36,51 +36,51 @@ func names(changes []change) []string {
 }
 
 // createdEvent tells of a new record: its fields, but for the values of sensitive ones.
-func createdEvent(r *model.Record, changes []change) wire.Payload {
+func createdEvent(r *model.Record, changes []change) events.Payload {
 	fields := make(map[string]jsontext.Value, len(changes))
 	for i := range changes {
 		if c := &changes[i]; !c.Sensitive {
 			fields[c.Field] = jsonOf(c.New)
 		}
 	}
-	return wire.RecordCreated{
+	return events.RecordCreated{
 		ObjectName: r.Object, RecordID: r.ID, OwnerID: r.OwnerID, Fields: fields, ChangedFields: names(changes),
 		RecordVersion: r.Version,
 	}
 }
 
 // updatedEvents tells of a change: what changed, then another owner, then another stage.
-func updatedEvents(m *model.Model, before, after *model.Record, changes []change) []wire.Payload {
-	updated := wire.RecordUpdated{
+func updatedEvents(m *model.Model, before, after *model.Record, changes []change) []events.Payload {
+	updated := events.RecordUpdated{
 		ObjectName: after.Object, RecordID: after.ID, OwnerID: after.OwnerID, ChangedFields: names(changes),
-		FieldChanges: make(map[string]wire.FieldChange, len(changes)), RecordVersion: after.Version,
+		FieldChanges: make(map[string]events.FieldChange, len(changes)), RecordVersion: after.Version,
 	}
 	staged := false
 	for i := range changes {
 		c := &changes[i]
 		if !c.Sensitive {
-			updated.FieldChanges[c.Field] = wire.FieldChange{Old: jsonOf(c.Old), New: jsonOf(c.New)}
+			updated.FieldChanges[c.Field] = events.FieldChange{Old: jsonOf(c.Old), New: jsonOf(c.New)}
 		}
 		staged = staged || after.Object == objOpportunity && c.Field == "StageName"
 	}
 	if len(updated.FieldChanges) == 0 {
 		updated.FieldChanges = nil
 	}
-	events := []wire.Payload{updated}
+	payloads := []events.Payload{updated}
 	if before.OwnerID != after.OwnerID {
-		events = append(events, wire.OwnerChanged{
+		payloads = append(payloads, events.OwnerChanged{
 			ObjectName: after.Object, RecordID: after.ID, OldOwnerID: before.OwnerID, NewOwnerID: after.OwnerID,
 			RecordVersion: after.Version,
 		})
 	}
 	if staged {
-		events = append(events, stageEvent(m, before, after))
+		payloads = append(payloads, stageEvent(m, before, after))
 	}
-	return events
+	return payloads
 }
 
 // stageEvent tells of another stage, without what is sensitive.
-func stageEvent(m *model.Model, before, after *model.Record) wire.Payload {
+func stageEvent(m *model.Model, before, after *model.Record) events.Payload {
 	old, now := values(before.Fields), values(after.Fields)
 	open := func(field, value string) string {
 		if m.Sensitive(objOpportunity, field) {
@@ -88,26 +88,26 @@ func stageEvent(m *model.Model, before, after *model.Record) wire.Payload {
 		}
 		return value
 	}
-	return wire.StageChanged{
-		OpportunityID: after.ID, AccountID: wire.OrNull(open("AccountId", after.AccountID)),
+	return events.StageChanged{
+		OpportunityID: after.ID, AccountID: events.OrNull(open("AccountId", after.AccountID)),
 		OldStageName: open("StageName", old.text("StageName")), NewStageName: open("StageName", now.text("StageName")),
 		OldIsClosed: old.flag("IsClosed"), NewIsClosed: now.flag("IsClosed"), OldIsWon: old.flag("IsWon"),
 		NewIsWon:  now.flag("IsWon"),
-		CloseDate: wire.OrNull(open("CloseDate", now.text("CloseDate"))), RecordVersion: after.Version,
+		CloseDate: events.OrNull(open("CloseDate", now.text("CloseDate"))), RecordVersion: after.Version,
 	}
 }
 
 // envelopes puts the events of a change of a record into their envelopes.
-func envelopes(to []wire.Event, c kit.Caller, r *model.Record, payloads []wire.Payload) ([]wire.Event, error) {
+func envelopes(to []events.Event, c kit.Caller, r *model.Record, payloads []events.Payload) ([]events.Event, error) {
 	for i, p := range payloads {
-		body, err := wire.NewPayload(p)
+		body, err := events.NewPayload(p)
 		if err != nil {
 			return nil, err
 		}
-		to = append(to, wire.Event{
-			Type: p.EventType(), OccurredAt: r.Version, Tenant: c.Tenant, Producer: wire.Producer{Service: service},
+		to = append(to, events.Event{
+			Type: p.EventType(), OccurredAt: r.Version, Tenant: c.Tenant, Producer: events.Producer{Service: service},
 			CorrelationID: c.CorrelationID,
-			Key:           wire.RecordKey(r.Object, c.Tenant, r.ID), Version: r.Version, Index: i, Payload: body,
+			Key:           events.RecordKey(r.Object, c.Tenant, r.ID), Version: r.Version, Index: i, Payload: body,
 		})
 	}
 	return to, nil

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // TestHistoryLeavesOutUpdatesOfWhatTheCallerMayNotRead reads the history of a record in pages
@@ -144,7 +144,7 @@ func TestHiddenAndSensitiveFieldsNeverShow(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				e, _ := wire.ParseEvent(body)
+				e, _ := events.ParseEvent(body)
 				if text := strings.NewReplacer(`"Hidden__c":"`+secret, "", `"Hidden__c":{"old":"`+secret+`","new":"`+
 					secret+`2"}`, "").Replace(string(e.Payload)); strings.Contains(text, secret) {
 					t.Errorf("an event shows a sensitive value: %s", e.Payload)

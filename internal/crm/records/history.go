@@ -8,17 +8,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Entry is one change in the history of a record.
 type Entry struct {
-	RecordVersion wire.Stamp    `json:"recordVersion"`
-	At            wire.Stamp    `json:"at"`
-	UserID        string        `json:"userId"`
-	Action        string        `json:"action"`
-	Changes       []FieldChange `json:"changes"`
+	RecordVersion canonical.Stamp `json:"recordVersion"`
+	At            canonical.Stamp `json:"at"`
+	UserID        string          `json:"userId"`
+	Action        string          `json:"action"`
+	Changes       []FieldChange   `json:"changes"`
 }
 
 // FieldChange is a field of it. Old and New are null when the field was empty, and not

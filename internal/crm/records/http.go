@@ -10,10 +10,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/kit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // MaxBody is the longest body of a bulk of records, in bytes.
@@ -47,20 +47,20 @@ func (s *Records) Routes(log *slog.Logger) []gate.Route {
 type recordBody struct {
 	OwnerID       rest.ID                   `json:"ownerId"`
 	Fields        map[string]jsontext.Value `json:"fields"`
-	RecordVersion *wire.Stamp               `json:"recordVersion"`
+	RecordVersion *canonical.Stamp          `json:"recordVersion"`
 }
 
 // read gives the body of a call and the identity of its request, nil of one that has no key.
-func read[B any](c *gate.Call) (b B, once *wire.Once, err error) {
-	if once, err = rest.OptionalKey(c); err == nil {
+func read[B any](c *gate.Call) (b B, key *canonical.IdempotencyKey, err error) {
+	if key, err = rest.OptionalKey(c); err == nil {
 		err = c.Decode(&b)
 	}
-	return b, once, err
+	return b, key, err
 }
 
 // create answers POST /records/{object}.
 func (a *api) create(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	b, once, err := read[recordBody](c)
+	b, key, err := read[recordBody](c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -68,14 +68,14 @@ func (a *api) create(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		return gate.Reply{}, rest.Invalid("recordVersion", "a new record has no recordVersion")
 	}
 	op := Op{Kind: Create, OwnerID: string(b.OwnerID), Fields: b.Fields}
-	reply, err := a.applyOne(ctx, c, op, once)
+	reply, err := a.applyOne(ctx, c, op, key)
 	reply.Status = http.StatusCreated
 	return reply, err
 }
 
 // update answers PATCH /records/{object}/{id}.
 func (a *api) update(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	b, once, err := read[recordBody](c)
+	b, key, err := read[recordBody](c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -85,12 +85,12 @@ func (a *api) update(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	}
 	return a.applyOne(ctx, c, Op{
 		Kind: Update, ID: c.Path("id"), Version: version, OwnerID: string(b.OwnerID), Fields: b.Fields,
-	}, once)
+	}, key)
 }
 
 // remove answers DELETE /records/{object}/{id}.
 func (a *api) remove(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	once, err := rest.OptionalKey(c)
+	key, err := rest.OptionalKey(c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -98,13 +98,13 @@ func (a *api) remove(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	_, err = a.applyOne(ctx, c, Op{Kind: Delete, ID: c.Path("id"), Version: version}, once)
+	_, err = a.applyOne(ctx, c, Op{Kind: Delete, ID: c.Path("id"), Version: version}, key)
 	return gate.Reply{Status: http.StatusNoContent}, err
 }
 
 // seenVersion is the version that a caller has seen, by the header If-Match or by the
 // body; 0 is any.
-func seenVersion(c *gate.Call, body *wire.Stamp) (wire.Stamp, error) {
+func seenVersion(c *gate.Call, body *canonical.Stamp) (canonical.Stamp, error) {
 	header, err := rest.IfMatch(c)
 	switch {
 	case err != nil:
@@ -120,7 +120,7 @@ func seenVersion(c *gate.Call, body *wire.Stamp) (wire.Stamp, error) {
 	case header == "*":
 		return 0, nil
 	}
-	version, err := wire.ParseStamp(header)
+	version, err := canonical.ParseStamp(header)
 	if err != nil {
 		return 0, rest.Invalid("If-Match", "the header If-Match must be a recordVersion in quotes, or *")
 	}
@@ -128,8 +128,8 @@ func seenVersion(c *gate.Call, body *wire.Stamp) (wire.Stamp, error) {
 }
 
 // applyOne does one operation and shows the record.
-func (a *api) applyOne(ctx context.Context, c *gate.Call, op Op, once *wire.Once) (gate.Reply, error) {
-	shown, _, err := a.records.One(ctx, kit.CallerOf(c), c.Path("object"), op, once)
+func (a *api) applyOne(ctx context.Context, c *gate.Call, op Op, key *canonical.IdempotencyKey) (gate.Reply, error) {
+	shown, _, err := a.records.One(ctx, kit.CallerOf(c), c.Path("object"), op, key)
 	if err != nil {
 		return gate.Reply{}, err
 	}

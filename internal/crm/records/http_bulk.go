@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/kit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // recordsBody is the body of POST /records/{object}/bulk.
@@ -24,21 +24,26 @@ type recordsBody struct {
 type recordOp struct {
 	Op            Kind                      `json:"op"`
 	ID            string                    `json:"id"`
-	RecordVersion *wire.Stamp               `json:"recordVersion"`
+	RecordVersion *canonical.Stamp          `json:"recordVersion"`
 	OwnerID       rest.ID                   `json:"ownerId"`
 	Fields        map[string]jsontext.Value `json:"fields"`
 }
 
 // bulk answers POST /records/{object}/bulk.
 func (a *api) bulk(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	b, once, err := read[recordsBody](c)
+	b, key, err := read[recordsBody](c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
 	if n := len(b.Operations); n < 1 || n > MaxBulk {
 		return gate.Reply{}, rest.Invalid("operations", "operations must have 1 to %d members", MaxBulk)
 	}
-	batch := Batch{Object: c.Path("object"), AllOrNone: b.AllOrNone, Once: once, Ops: make([]Op, len(b.Operations))}
+	batch := Batch{
+		Object:      c.Path("object"),
+		AllOrNone:   b.AllOrNone,
+		Idempotency: key,
+		Ops:         make([]Op, len(b.Operations)),
+	}
 	for i := range b.Operations {
 		if batch.Ops[i], err = b.Operations[i].op(i); err != nil {
 			return gate.Reply{}, err

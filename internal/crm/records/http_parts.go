@@ -9,10 +9,10 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // partRoutes are the routes of what belongs to records: teams and members of campaigns. One
@@ -101,7 +101,7 @@ func (a *api) removeMember(ctx context.Context, c *gate.Call) (gate.Reply, error
 
 // conversionBody is the body of POST /records/{object}/{id}/convert.
 type conversionBody struct {
-	RecordVersion *wire.Stamp               `json:"recordVersion"`
+	RecordVersion *canonical.Stamp          `json:"recordVersion"`
 	OwnerID       rest.ID                   `json:"ownerId"`
 	AccountID     rest.ID                   `json:"accountId"`
 	ContactID     rest.ID                   `json:"contactId"`
@@ -112,14 +112,14 @@ type conversionBody struct {
 
 // convertLead answers POST /records/{object}/{id}/convert.
 func (a *api) convertLead(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	b, once, err := read[conversionBody](c)
+	b, key, err := read[conversionBody](c)
 	if err != nil {
 		return gate.Reply{}, err
 	}
 	v := Conversion{
 		LeadID: c.Path("id"), OwnerID: string(b.OwnerID), AccountID: string(b.AccountID),
 		ContactID: string(b.ContactID), OpportunityID: string(b.OpportunityID),
-		Match: b.Match, Opportunity: b.Opportunity, Once: once,
+		Match: b.Match, Opportunity: b.Opportunity, Idempotency: key,
 	}
 	if b.RecordVersion != nil {
 		v.Version = *b.RecordVersion

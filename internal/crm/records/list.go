@@ -6,9 +6,9 @@ import (
 	"strconv"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Get is a record that the caller sees.
@@ -60,7 +60,7 @@ type listing struct {
 
 func (w *session) list(ctx context.Context, v view, q *Query) (page []View, total int, err error) {
 	if len(q.Filters) > maxFilters {
-		return nil, 0, fault.New(fault.Invalid, wire.CodeInvalid, "a list may have at most %d filters", maxFilters)
+		return nil, 0, fault.New(fault.Invalid, canonical.CodeInvalid, "a list may have at most %d filters", maxFilters)
 	}
 	l := &listing{session: w, offset: q.Offset}
 	l.builder = &builder{view: v, sql: w.sql, binds: &l.binds}

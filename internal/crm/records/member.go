@@ -6,19 +6,20 @@ import (
 	"strings"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Member is a lead or a contact in a campaign.
 type Member struct {
-	MemberType   string     `json:"memberType"` // Lead, Contact
-	MemberID     string     `json:"memberId"`
-	Status       string     `json:"status"`
-	HasResponded bool       `json:"hasResponded"`
-	AddedAt      wire.Stamp `json:"addedAt"`
-	UpdatedAt    wire.Stamp `json:"updatedAt"`
+	MemberType   string          `json:"memberType"` // Lead, Contact
+	MemberID     string          `json:"memberId"`
+	Status       string          `json:"status"`
+	HasResponded bool            `json:"hasResponded"`
+	AddedAt      canonical.Stamp `json:"addedAt"`
+	UpdatedAt    canonical.Stamp `json:"updatedAt"`
 }
 
 // maxStatus is how long the status of a member may be, in characters.
@@ -166,7 +167,7 @@ func (w *session) withMembers(ctx context.Context, campaign, memberType string) 
 func (d *MemberDraft) over(m *Member) error {
 	if d.Status != nil {
 		f := model.Field{Name: "status", Type: model.Text, MaxLength: maxStatus}
-		status := wire.NFC(*d.Status)
+		status := canonical.NFC(*d.Status)
 		if status == "" {
 			return unfit(&f, "must have 1 to %d characters", maxStatus)
 		}
@@ -202,8 +203,8 @@ func memberChanges(created bool, was, now *Member) (changes []string) {
 // with it.
 func (w *session) publishMember(ctx context.Context, campaign *model.Record, m *Member, changes ...string) error {
 	next := *campaign
-	next.Version = wire.NextStamp(campaign.Version, w.now)
-	payloads := make([]wire.Payload, len(changes))
+	next.Version = canonical.NextStamp(campaign.Version, w.now)
+	payloads := make([]events.Payload, len(changes))
 	for i, change := range changes {
 		payloads[i] = w.memberEvent(&next, change, m)
 	}
@@ -211,12 +212,12 @@ func (w *session) publishMember(ctx context.Context, campaign *model.Record, m *
 }
 
 // memberEvent tells of a member of a campaign, in the version of the campaign.
-func (w *session) memberEvent(campaign *model.Record, change string, m *Member) wire.Payload {
+func (w *session) memberEvent(campaign *model.Record, change string, m *Member) events.Payload {
 	name := campaign.Name
 	if w.Model.Sensitive(objCampaign, "Name") {
 		name = ""
 	}
-	return wire.CampaignMemberChanged{
+	return events.CampaignMemberChanged{
 		ChangeType: change, CampaignID: campaign.ID, CampaignName: name, MemberType: m.MemberType, MemberID: m.MemberID,
 		MemberStatus: m.Status, HasResponded: m.HasResponded, RecordVersion: campaign.Version,
 	}

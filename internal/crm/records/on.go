@@ -6,8 +6,8 @@ import (
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // ConsumerName is what the consumer of this service is called on the bus.
@@ -40,7 +40,7 @@ type consumer struct {
 // onSubmitted locks the fields of a record until its approval is decided. Approvals that
 // are kept beside the records have locked them in the transaction of their submission, and
 // are asked: an event that comes late locks nothing.
-func (s consumer) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.ApprovalSubmitted) error {
+func (s consumer) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *events.Event, p events.ApprovalSubmitted) error {
 	if open, err := s.approvals.Open(ctx, tx, e.Tenant, p.ApprovalInstanceID); err != nil || !open {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s consumer) onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Event, 
 }
 
 // onDecided unlocks them, and writes the outcome of the approval into the record.
-func (s consumer) onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.ApprovalDecided) error {
+func (s consumer) onDecided(ctx context.Context, tx *sqldb.Tx, e *events.Event, p events.ApprovalDecided) error {
 	o, err := s.unlock(ctx, tx, e.Tenant, p.ApprovalInstanceID)
 	if err != nil || len(o.Fields) == 0 {
 		return err
@@ -73,11 +73,11 @@ const skipped = "an operator skipped the event with which it would have been wri
 
 // onGivenUp takes it that the end of an approval never comes, since an operator skipped it:
 // its fields are free, and its outcome counts as refused.
-func (s consumer) onGivenUp(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+func (s consumer) onGivenUp(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 	if e.Type != "ApprovalDecided" {
 		return nil
 	}
-	p, err := wire.DecodePayload[wire.ApprovalDecided](e)
+	p, err := events.DecodePayload[events.ApprovalDecided](e)
 	if err != nil {
 		return nil // nobody knows which approval it is about
 	}

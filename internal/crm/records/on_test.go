@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // TestCoreConsumesExactlyWhatTheDocumentListsForIt has the column of Core of the document's
@@ -25,7 +25,7 @@ func TestCoreConsumesExactlyWhatTheDocumentListsForIt(t *testing.T) {
 	}
 	c := new(Records).Consumer(believed{}, nil)
 	if got := slices.Sorted(slices.Values(c.Types)); !slices.Equal(got, want) || c.Name != "core" ||
-		c.Stream != wire.Events {
+		c.Stream != events.Events {
 		t.Errorf("got %s on %v: %v", c.Name, c.Stream, got)
 	}
 }
@@ -39,16 +39,16 @@ func (believed) Outcome(context.Context, *sqldb.Tx, string, string) (o model.Out
 	return o, nil
 }
 
-func (believed) Regrouped(context.Context, *sqldb.Tx, *wire.Event) error { return nil }
+func (believed) Regrouped(context.Context, *sqldb.Tx, *events.Event) error { return nil }
 
 // take lets the consumer take an event.
-func (r *rig) take(p wire.Payload) {
+func (r *rig) take(p events.Payload) {
 	r.Helper()
-	body, err := wire.NewPayload(p)
+	body, err := events.NewPayload(p)
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.Handle(&wire.Event{Type: p.EventType(), Tenant: tenantA, Payload: body}, r.records.Consumer(believed{}, nil))
+	r.Handle(&events.Event{Type: p.EventType(), Tenant: tenantA, Payload: body}, r.records.Consumer(believed{}, nil))
 }
 
 func TestAnApprovalLocksFieldsUntilItIsDecided(t *testing.T) {
@@ -57,8 +57,8 @@ func TestAnApprovalLocksFieldsUntilItIsDecided(t *testing.T) {
 		opp := r.create(system, "Opportunity", `{"Name":"D","StageName":"Prospecting","CloseDate":"2026-02-28"}`)
 		quote := r.create(system, "Quote", `{"Name":"Q","OpportunityId":"`+opp.ID+
 			`","Subtotal":100,"DiscountPercent":10}`)
-		submitted := wire.ApprovalSubmitted{
-			ApprovalInstanceID: approval, Target: wire.ApprovalTarget{ObjectName: "Quote", RecordID: quote.ID},
+		submitted := events.ApprovalSubmitted{
+			ApprovalInstanceID: approval, Target: events.ApprovalTarget{ObjectName: "Quote", RecordID: quote.ID},
 			SubmittedBy: ann, SubmittedAt: 1,
 			LockedFields: []string{"DiscountPercent", "GrandTotal"},
 		}
@@ -75,7 +75,7 @@ func TestAnApprovalLocksFieldsUntilItIsDecided(t *testing.T) {
 			t.Errorf("delete: got %v", err)
 		}
 		quote = r.update(system, quote, `{"Name":"Q2","DiscountPercent":10}`) // what is not locked, and what stays
-		r.take(wire.ApprovalDecided{
+		r.take(events.ApprovalDecided{
 			ApprovalInstanceID: approval, Target: submitted.Target, Decision: "APPROVED", DecidedBy: ann, DecidedAt: 2,
 		})
 		r.update(system, quote, `{"DiscountPercent":20}`)

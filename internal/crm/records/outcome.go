@@ -5,16 +5,16 @@ import (
 	"errors"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // settle writes the outcome of an approval into its record, as a change like any other,
 // and notes that in the same transaction: what is noted is not done again, however the
 // event comes. A record that rules refuse stays as it is, and why is kept for those who
 // look at the approval: nobody could repair it by sending the event again.
-func (s consumer) settle(ctx context.Context, tx *sqldb.Tx, e *wire.Event, approval string, o model.Outcome) error {
+func (s consumer) settle(ctx context.Context, tx *sqldb.Tx, e *events.Event, approval string, o model.Outcome) error {
 	if _, done, err := (Locks{}).Settled(ctx, tx, e.Tenant, approval); err != nil || done {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s consumer) settle(ctx context.Context, tx *sqldb.Tx, e *wire.Event, appro
 
 // noteOutcome notes what became of the outcome of an approval, and tells of one that was
 // refused.
-func (s consumer) noteOutcome(ctx context.Context, tx *sqldb.Tx, e *wire.Event, approval string, o model.Outcome,
+func (s consumer) noteOutcome(ctx context.Context, tx *sqldb.Tx, e *events.Event, approval string, o model.Outcome,
 	got model.Settled,
 ) error {
 	changed := 0

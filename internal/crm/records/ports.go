@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Visible says which records somebody has access to.
@@ -45,17 +45,17 @@ type Approvals interface {
 	Outcome(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (model.Outcome, error)
 	// Regrouped handles an event that says that a group has other members: approvals may wait for
 	// nobody any more, and the document lists these events for core alone.
-	Regrouped(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error
+	Regrouped(ctx context.Context, tx *sqldb.Tx, e *events.Event) error
 }
 
 // Notifier notifies users.
 type Notifier interface {
 	// OutcomeRefused notifies those whom it concerns that a record did not take the outcome of the
 	// approval that an event is about.
-	OutcomeRefused(ctx context.Context, tx *sqldb.Tx, e *wire.Event, o model.Outcome) error
+	OutcomeRefused(ctx context.Context, tx *sqldb.Tx, e *events.Event, o model.Outcome) error
 }
 
 // Publisher publishes events in the transaction of the change that they announce.
 type Publisher interface {
-	Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error
+	Publish(ctx context.Context, tx *sqldb.Tx, batch ...events.Event) error
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Named maxima of a list.
@@ -116,7 +116,7 @@ func (t *term) value(text string) (any, error) {
 	}
 	switch f.Type {
 	case model.Number, model.Currency, model.Percent, model.Integer, model.Boolean:
-		if raw = []byte(text); wire.Check(raw) != nil {
+		if raw = []byte(text); canonical.Check(raw) != nil {
 			return nil, unfit(&f, "cannot be compared with %q", text)
 		}
 	case model.Picklist, model.Text, model.LongText, model.Email, model.Phone, model.URL:
@@ -130,7 +130,7 @@ func (t *term) value(text string) (any, error) {
 		return nil, unfit(&f, "cannot be compared with nothing; use %s.empty=true", f.Name)
 	}
 	if s, ok := v.(string); ok && t.stamp {
-		return wire.ParseStamp(s)
+		return canonical.ParseStamp(s)
 	}
 	return v, nil
 }
@@ -139,19 +139,19 @@ func (t *term) value(text string) (any, error) {
 func (b *builder) filter(f Filter) (string, error) {
 	name, op, _ := strings.Cut(f.Name, ".")
 	if strings.ContainsRune(f.Value, 0) {
-		return "", about(wire.CodeInvalid, f.Name, "%s may have no control characters", f.Name)
+		return "", about(canonical.CodeInvalid, f.Name, "%s may have no control characters", f.Name)
 	}
 	t, err := b.term(name)
 	if err != nil {
 		return "", err
 	}
-	f.Value = wire.NFC(f.Value) // as texts are kept
+	f.Value = canonical.NFC(f.Value) // as texts are kept
 	switch op {
 	case "in":
 		return b.in(&t, f.Value)
 	case "contains":
 		if !t.field.Type.Textual() && t.field.Type != model.Picklist {
-			return "", about(wire.CodeInvalid, f.Name, "%s is not a text; contains is for texts", name)
+			return "", about(canonical.CodeInvalid, f.Name, "%s is not a text; contains is for texts", name)
 		}
 		// without regard to the case of ASCII letters
 		return fmt.Sprintf(b.sql.contains, t.sql, b.binds.Add(f.Value)), nil
@@ -160,7 +160,7 @@ func (b *builder) filter(f Filter) (string, error) {
 	}
 	symbol, ok := operators[op]
 	if !ok {
-		return "", about(wire.CodeInvalid, f.Name, "%s: the operator must be one of %s", f.Name,
+		return "", about(canonical.CodeInvalid, f.Name, "%s: the operator must be one of %s", f.Name,
 			strings.Join(OperatorNames, ", "))
 	}
 	value, err := t.value(f.Value)
@@ -192,7 +192,7 @@ func (b *builder) equal(t *term, choices ...any) string {
 // empty asks whether a field has a value; members always have one.
 func (b *builder) empty(t *term, f Filter) (string, error) {
 	if f.Value != "true" && f.Value != "false" {
-		return "", about(wire.CodeInvalid, f.Name, "%s must be true or false", f.Name)
+		return "", about(canonical.CodeInvalid, f.Name, "%s must be true or false", f.Name)
 	}
 	yes := f.Value == "true"
 	switch {
@@ -213,7 +213,13 @@ func (b *builder) empty(t *term, f Filter) (string, error) {
 func (b *builder) in(t *term, list string) (string, error) {
 	texts := strings.Split(list, ",")
 	if len(texts) > maxChoices {
-		return "", about(wire.CodeInvalid, t.field.Name, "%s.in may have at most %d values", t.field.Name, maxChoices)
+		return "", about(
+			canonical.CodeInvalid,
+			t.field.Name,
+			"%s.in may have at most %d values",
+			t.field.Name,
+			maxChoices,
+		)
 	}
 	choices := make([]any, len(texts))
 	for i, text := range texts {
@@ -233,13 +239,13 @@ func (b *builder) order(sort string) (string, error) {
 	}
 	parts := strings.Split(sort, ",")
 	if len(parts) > maxSorts {
-		return "", about(wire.CodeInvalid, "sort", "sort may have at most %d fields", maxSorts)
+		return "", about(canonical.CodeInvalid, "sort", "sort may have at most %d fields", maxSorts)
 	}
 	var by, seen []string
 	for _, part := range parts {
 		name, way, _ := strings.Cut(part, ".")
 		if way != "asc" && way != "desc" || slices.Contains(seen, name) {
-			return "", about(wire.CodeInvalid, "sort",
+			return "", about(canonical.CodeInvalid, "sort",
 				"sort must be fields with .asc or .desc, separated by commas, none twice")
 		}
 		seen = append(seen, name)

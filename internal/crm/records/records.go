@@ -8,10 +8,10 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 //go:embed migrations
@@ -58,14 +58,14 @@ type Caller = kit.Caller
 type session struct {
 	*Records
 	kit.Session
-	now   wire.Stamp
+	now   canonical.Stamp
 	judge *model.Judge
 }
 
 // begin finds out who is calling, as the transaction sees it.
 func (s *Records) begin(ctx context.Context, tx *sqldb.Tx, c Caller) (*session, error) {
 	who, err := kit.Begin(ctx, tx, s.cfg.Models, c)
-	return &session{s, who, wire.Stamp(s.cfg.Now().UnixMilli()), kit.JudgeOf(tx)}, err
+	return &session{s, who, canonical.Stamp(s.cfg.Now().UnixMilli()), kit.JudgeOf(tx)}, err
 }
 
 // as is fn with the session of a caller.
@@ -100,7 +100,7 @@ func notEdited(object, id string) error {
 
 // idempotent executes a request, or gives the stored answer of its key.
 func (w *session) idempotent(
-	ctx context.Context, key *wire.Once, do func() ([]byte, error),
+	ctx context.Context, key *canonical.IdempotencyKey, do func() ([]byte, error),
 ) (answer []byte, replay bool, err error) {
 	return w.keys.Do(ctx, w.Tx, idempotency.Request{Tenant: w.Caller.Tenant, Key: key, At: w.now}, do)
 }

@@ -7,9 +7,10 @@ import (
 	"slices"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // maxRemovals is how many members of teams and campaigns one transaction removes because
@@ -31,7 +32,7 @@ const (
 type removal struct {
 	record  string
 	delete  sqldb.Stmt
-	payload func(r *model.Record) wire.Payload
+	payload func(r *model.Record) events.Payload
 }
 
 // removals are the members of the teams or campaigns of some records, by record, at most
@@ -55,7 +56,7 @@ func (w *session) teamRemovals(ctx context.Context, object string, ids []string)
 		return removal{
 			record: m.RecordID,
 			delete: sqldb.Stmt{Query: deleteTeamMember, Args: []any{w.Caller.Tenant, object, m.RecordID, m.UserID}},
-			payload: func(r *model.Record) wire.Payload {
+			payload: func(r *model.Record) events.Payload {
 				return teamEvent(
 					r,
 					memberRemoved,
@@ -78,7 +79,7 @@ func (w *session) memberRemovals(ctx context.Context, ids []string) ([]removal, 
 				Query: deleteMember,
 				Args:  []any{w.Caller.Tenant, m.CampaignID, m.MemberType, m.MemberID},
 			},
-			payload: func(r *model.Record) wire.Payload {
+			payload: func(r *model.Record) events.Payload {
 				return w.memberEvent(r, memberRemoved, &Member{
 					MemberType: m.MemberType, MemberID: m.MemberID, Status: m.Status, HasResponded: m.HasResponded,
 				})
@@ -103,7 +104,7 @@ func (w *session) clear(ctx context.Context, object string, gone map[string]*mod
 		all, left = all[:maxRemovals], ids[at:]
 	}
 	stmts := make([]sqldb.Stmt, len(all))
-	payloads := map[string][]wire.Payload{}
+	payloads := map[string][]events.Payload{}
 	for i := range all {
 		id := all[i].record
 		stmts[i], payloads[id] = all[i].delete, append(payloads[id], all[i].payload(gone[id]))
@@ -111,17 +112,17 @@ func (w *session) clear(ctx context.Context, object string, gone map[string]*mod
 	if err := w.Tx.Batch(ctx, stmts...); err != nil {
 		return nil, err
 	}
-	var events []wire.Event
+	var batch []events.Event
 	for _, id := range ids {
-		at := len(events)
-		if events, err = envelopes(events, w.Caller, gone[id], payloads[id]); err != nil {
+		at := len(batch)
+		if batch, err = envelopes(batch, w.Caller, gone[id], payloads[id]); err != nil {
 			return nil, err
 		}
-		for i := at; i < len(events); i++ {
-			events[i].Index += from(id)
+		for i := at; i < len(batch); i++ {
+			batch[i].Index += from(id)
 		}
 	}
-	return left, w.cfg.Publisher.Publish(ctx, w.Tx, events...)
+	return left, w.cfg.Publisher.Publish(ctx, w.Tx, batch...)
 }
 
 // clearDeleted removes what goes with the records that were just deleted.
@@ -211,7 +212,7 @@ func (s *Records) clearSome(ctx context.Context, tx *sqldb.Tx, of *cleared) (mor
 	}
 	var left []string
 	if ok {
-		r.Version = wire.NextStamp(r.Version, w.now)
+		r.Version = canonical.NextStamp(r.Version, w.now)
 		if left, err = w.clear(ctx, object, map[string]*model.Record{id: &r},
 			func(string) int { return 0 }); err != nil {
 			return false, err

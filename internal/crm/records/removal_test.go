@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // TestManyMembersAreRemovedSomeAtATime deletes campaigns with more members than one
@@ -87,7 +88,7 @@ func TestManyMembersAreRemovedSomeAtATime(t *testing.T) {
 // asks that nothing is left.
 func (r *rig) checkRemoved(campaigns []string, counts []int) {
 	r.Helper()
-	told, last := map[string]map[string]bool{}, map[string]wire.Stamp{}
+	told, last := map[string]map[string]bool{}, map[string]canonical.Stamp{}
 	r.See(func(ctx context.Context, tx *sqldb.Tx) error {
 		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
 			var body []byte
@@ -97,11 +98,11 @@ func (r *rig) checkRemoved(campaigns []string, counts []int) {
 			if err != nil {
 				return err
 			}
-			e, err := wire.ParseEvent(body)
+			e, err := events.ParseEvent(body)
 			if err != nil {
 				return err
 			}
-			place := e.Version*wire.Stamp(2*maxRemovals) + wire.Stamp(e.Index)
+			place := e.Version*canonical.Stamp(2*maxRemovals) + canonical.Stamp(e.Index)
 			if place <= last[e.Key] {
 				r.Errorf("%s of %s comes after a later one", e.Type, e.Key)
 			}
@@ -109,7 +110,7 @@ func (r *rig) checkRemoved(campaigns []string, counts []int) {
 			if e.Type != "CampaignMemberChanged" {
 				continue
 			}
-			p, err := wire.DecodePayload[wire.CampaignMemberChanged](&e)
+			p, err := events.DecodePayload[events.CampaignMemberChanged](&e)
 			if err != nil {
 				return err
 			}

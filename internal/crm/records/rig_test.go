@@ -11,8 +11,8 @@ import (
 	"renga.dev/renga/internal/crm/crmtest"
 	"renga.dev/renga/internal/crm/metadata"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 func TestMain(m *testing.M) { crmtest.Main(m, "") }
@@ -138,7 +138,7 @@ func (r *rig) outbox() string {
 			if err != nil {
 				return err
 			}
-			e, err := wire.ParseEvent(body)
+			e, err := events.ParseEvent(body)
 			if err != nil {
 				return err
 			}

@@ -6,8 +6,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 const (
@@ -40,7 +40,7 @@ func (w *session) save(ctx context.Context, all []decision) error {
 		return nil
 	}
 	stmts := make([]sqldb.Stmt, 0, len(all)+2)
-	events := make([]wire.Event, 0, 2*len(all))
+	batch := make([]events.Event, 0, 2*len(all))
 	history := make([]any, 0, 8*len(all))
 	var each *rewritten
 	if w.sql.shared && different(all) {
@@ -55,7 +55,7 @@ func (w *session) save(ctx context.Context, all []decision) error {
 		}
 		history = append(history, w.Caller.Tenant, r.Object, r.ID, r.Version, r.Version, w.User, d.action,
 			string(appendChanges(nil, d.changes)))
-		if events, err = envelopes(events, w.Caller, r, d.events); err != nil {
+		if batch, err = envelopes(batch, w.Caller, r, d.events); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (w *session) save(ctx context.Context, all []decision) error {
 	if err := w.Tx.Batch(ctx, stmts...); err != nil {
 		return err
 	}
-	if err := w.cfg.Publisher.Publish(ctx, w.Tx, events...); err != nil {
+	if err := w.cfg.Publisher.Publish(ctx, w.Tx, batch...); err != nil {
 		return err
 	}
 	return w.clearDeleted(ctx, all)

@@ -7,9 +7,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Set writes fields of some different records of an object for the server itself, in the
@@ -39,7 +39,7 @@ func (s *Records) Set(ctx context.Context, tx *sqldb.Tx, tenant, correlation, ob
 // At is a record as the change to a version left it and as it was before, and who made
 // that change; ok says that the record exists, living or not. Values that were sensitive
 // when the history did not keep such yet are in both as they are now.
-func (Reads) At(ctx context.Context, tx *sqldb.Tx, tenant string, o *model.Object, id string, version wire.Stamp) (
+func (Reads) At(ctx context.Context, tx *sqldb.Tx, tenant string, o *model.Object, id string, version canonical.Stamp) (
 	d model.Draft, by string, ok bool, err error,
 ) {
 	r, ok, err := Reads{}.Get(ctx, tx, tenant, o.Name, id)
@@ -52,7 +52,7 @@ func (Reads) At(ctx context.Context, tx *sqldb.Tx, tenant string, o *model.Objec
 	for row, err := range tx.Query(ctx, `SELECT version, user_id, action, changes FROM records_history
 		WHERE tenant_id = $1 AND object = $2 AND record_id = $3 AND version >= $4 ORDER BY version DESC`, tenant,
 		o.Name, id, version) {
-		var at wire.Stamp
+		var at canonical.Stamp
 		var user, action, text string
 		var changes []FieldChange
 		if err == nil {

@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // maxTeam is how many members the team of a record may have.
@@ -17,10 +18,10 @@ const maxTeam = 200
 
 // TeamMember is a member of the team of a record, as callers see it.
 type TeamMember struct {
-	UserID      string       `json:"userId"`
-	TeamRole    string       `json:"teamRole"`
-	AccessLevel model.Access `json:"accessLevel"`
-	AddedAt     wire.Stamp   `json:"addedAt"`
+	UserID      string          `json:"userId"`
+	TeamRole    string          `json:"teamRole"`
+	AccessLevel model.Access    `json:"accessLevel"`
+	AddedAt     canonical.Stamp `json:"addedAt"`
 }
 
 // What changes about a member.
@@ -142,13 +143,13 @@ func (w *session) putTeam(ctx context.Context, object, id string, m TeamMember) 
 // it.
 func (w *session) publishTeam(ctx context.Context, r *model.Record, change string, m *TeamMember) error {
 	next := *r
-	next.Version = wire.NextStamp(r.Version, w.now)
+	next.Version = canonical.NextStamp(r.Version, w.now)
 	return w.bump(ctx, &next, teamEvent(&next, change, m))
 }
 
 // teamEvent announces a member of the team of a record, in its version.
-func teamEvent(r *model.Record, change string, m *TeamMember) wire.Payload {
-	return wire.TeamMemberChanged{
+func teamEvent(r *model.Record, change string, m *TeamMember) events.Payload {
+	return events.TeamMemberChanged{
 		ChangeType: change, ObjectName: r.Object, RecordID: r.ID, UserID: m.UserID,
 		TeamRole: m.TeamRole, AccessLevel: string(m.AccessLevel), EffectiveAt: r.Version,
 	}
@@ -157,16 +158,16 @@ func teamEvent(r *model.Record, change string, m *TeamMember) wire.Payload {
 const updateVersion = "UPDATE records_record SET version = $4 WHERE tenant_id = $1 AND object = $2 AND id = $3"
 
 // bump stores the new version of a record without another change of its own, and tells why.
-func (w *session) bump(ctx context.Context, next *model.Record, payloads ...wire.Payload) error {
+func (w *session) bump(ctx context.Context, next *model.Record, payloads ...events.Payload) error {
 	_, err := w.Tx.Exec(ctx, updateVersion, w.Caller.Tenant, next.Object, next.ID, next.Version)
 	if err != nil {
 		return err
 	}
-	events, err := envelopes(nil, w.Caller, next, payloads)
+	batch, err := envelopes(nil, w.Caller, next, payloads)
 	if err != nil {
 		return err
 	}
-	return w.cfg.Publisher.Publish(ctx, w.Tx, events...)
+	return w.cfg.Publisher.Publish(ctx, w.Tx, batch...)
 }
 
 // RemoveTeamMember takes a user out of the team of a record. Who is not in it is not found.

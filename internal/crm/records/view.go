@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // view is an object as the caller may see it.
@@ -21,15 +21,15 @@ func (v view) unknown(name string) error {
 
 // View is a record as a caller may see it.
 type View struct {
-	ID            string         `json:"id"`
-	Object        string         `json:"object"`
-	OwnerID       string         `json:"ownerId"`
-	RecordVersion wire.Stamp     `json:"recordVersion"`
-	CreatedAt     wire.Stamp     `json:"createdAt"`
-	CreatedBy     string         `json:"createdBy"`
-	UpdatedAt     wire.Stamp     `json:"updatedAt"`
-	UpdatedBy     string         `json:"updatedBy"`
-	Fields        jsontext.Value `json:"fields"` // an object of those that are not empty, in their order
+	ID            string          `json:"id"`
+	Object        string          `json:"object"`
+	OwnerID       string          `json:"ownerId"`
+	RecordVersion canonical.Stamp `json:"recordVersion"`
+	CreatedAt     canonical.Stamp `json:"createdAt"`
+	CreatedBy     string          `json:"createdBy"`
+	UpdatedAt     canonical.Stamp `json:"updatedAt"`
+	UpdatedBy     string          `json:"updatedBy"`
+	Fields        jsontext.Value  `json:"fields"` // an object of those that are not empty, in their order
 }
 
 // show is a record with the fields that the user may read.

@@ -5,9 +5,9 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 const approvalsReport = "approvals"
@@ -98,7 +98,8 @@ func (w *session) approvalsOf(ctx context.Context, object string, q *Query, a *a
 		if err != nil {
 			return err
 		}
-		if c.k2 = monthOf(wire.Stamp(day * dayLength)); q.From != "" && c.k2 < q.From || q.To != "" && c.k2 > q.To {
+		if c.k2 = monthOf(canonical.Stamp(day * dayLength)); q.From != "" && c.k2 < q.From ||
+			q.To != "" && c.k2 > q.To {
 			continue
 		}
 		at := decisions[c.k3] // what is not decided is pending

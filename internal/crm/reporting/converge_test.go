@@ -12,8 +12,9 @@ import (
 	"renga.dev/renga/internal/crm/crmtest"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/tier"
 )
 
@@ -68,7 +69,7 @@ type play struct {
 // submission is an approval as the test knows it.
 type submission struct {
 	id, object, record, by, decision string
-	at, decided                      wire.Stamp
+	at, decided                      canonical.Stamp
 }
 
 func (p *play) Helper() {}
@@ -325,8 +326,8 @@ func (p *play) approve() {
 				"decision"), a.at+90*60*1000
 			p.Exec("UPDATE approval_instance SET status = $3, decided_at = $4 WHERE tenant_id = $1 AND id = $2", p.id,
 				a.id, decisions[a.decision], a.decided)
-			p.publish("Decision", a.id, wire.ApprovalDecided{
-				ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.record},
+			p.publish("Decision", a.id, events.ApprovalDecided{
+				ApprovalInstanceID: a.id, Target: events.ApprovalTarget{ObjectName: a.object, RecordID: a.record},
 				Decision:  a.decision,
 				DecidedBy: crmtest.ID(users, 1), DecidedAt: a.decided,
 			})
@@ -342,11 +343,11 @@ func (p *play) approve() {
 			by: crmtest.ID(users, rapid.IntRange(1, 5).Draw(p.T, "submitter")), at: 1_767_000_000_000,
 		}
 		// some in December, some in January
-		a.at += wire.Stamp(rapid.IntRange(0, 10).Draw(p.T, "days")) * 24 * 60 * 60 * 1000
+		a.at += canonical.Stamp(rapid.IntRange(0, 10).Draw(p.T, "days")) * 24 * 60 * 60 * 1000
 		p.approvals = append(p.approvals, a)
 		p.submit(a)
-		p.publish("Submission", a.id, wire.ApprovalSubmitted{
-			ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: id},
+		p.publish("Submission", a.id, events.ApprovalSubmitted{
+			ApprovalInstanceID: a.id, Target: events.ApprovalTarget{ObjectName: a.object, RecordID: id},
 			SubmittedBy: a.by, SubmittedAt: a.at, LockedFields: []string{},
 		})
 	}

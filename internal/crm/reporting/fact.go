@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // The objects that are counted.
@@ -35,7 +35,7 @@ const (
 
 // opportunity is what is counted of one.
 type opportunity struct {
-	version                                         wire.Stamp
+	version                                         canonical.Stamp
 	owner, stage, status, category, month, campaign string
 	amount, weighted                                int64 // in hundredths
 }
@@ -67,7 +67,7 @@ type factTable[T comparable] struct {
 	query   string // of columns and ids, with the tenant
 	scan    func(*sqldb.Row, ...any) (*T, error)
 	of      func(*model.Record) *T
-	version func(*T) *wire.Stamp
+	version func(*T) *canonical.Stamp
 	counted func(fact *T, to deltas, n int64)
 }
 
@@ -76,12 +76,12 @@ var (
 		object: objOpportunity,
 		query:  "SELECT " + opportunityColumns + ", id FROM reporting_opportunity WHERE tenant_id = $1",
 		scan:   scanOpportunity, of: opportunityOf, counted: (*opportunity).counted,
-		version: func(o *opportunity) *wire.Stamp { return &o.version },
+		version: func(o *opportunity) *canonical.Stamp { return &o.version },
 	}
 	leadFacts = factTable[lead]{
 		object: objLead, query: "SELECT " + leadColumns + ", id FROM reporting_lead WHERE tenant_id = $1",
 		scan: scanLead, of: leadOf, counted: (*lead).counted,
-		version: func(l *lead) *wire.Stamp { return &l.version },
+		version: func(l *lead) *canonical.Stamp { return &l.version },
 	}
 )
 
@@ -122,7 +122,7 @@ func monthOfDate(date string) string {
 }
 
 // monthOf is the month of an instant, in UTC.
-func monthOf(at wire.Stamp) string {
+func monthOf(at canonical.Stamp) string {
 	return monthOfDate(time.UnixMilli(int64(at)).UTC().Format(time.DateOnly))
 }
 
@@ -148,7 +148,7 @@ func (o *opportunity) counted(to deltas, n int64) {
 
 // lead is what is counted of one.
 type lead struct {
-	version                         wire.Stamp
+	version                         canonical.Stamp
 	owner, source, month, converted string
 }
 

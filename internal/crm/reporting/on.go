@@ -5,8 +5,9 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Consumer handles the events that the document lists for reporting, in its order. Events say that
@@ -28,8 +29,8 @@ func (s *Reporting) Consumer() bus.Consumer {
 		kit.On("CampaignMemberChanged", s.onMember),
 	)
 	// The opportunities that events name are counted together, and each once.
-	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
-		groups, others, err := kit.GroupRecords(events, func(e *wire.Event) (string, mention, bool, error) {
+	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, batch []*events.Event) error {
+		groups, others, err := kit.GroupRecords(batch, func(e *events.Event) (string, mention, bool, error) {
 			object, named, err := recordIn(e)
 			return object, named, object == objOpportunity, err
 		})
@@ -42,7 +43,7 @@ func (s *Reporting) Consumer() bus.Consumer {
 			}
 		}
 		for _, g := range groups {
-			named := map[string]wire.Stamp{}
+			named := map[string]canonical.Stamp{}
 			for _, n := range g.Named {
 				if before, ok := named[n.id]; !ok || before != 0 && (n.version == 0 || n.version > before) {
 					named[n.id] = n.version
@@ -60,20 +61,20 @@ func (s *Reporting) Consumer() bus.Consumer {
 // mention is a record, and the version of it that an event has seen; 0: the event has another version.
 type mention struct {
 	id      string
-	version wire.Stamp
+	version canonical.Stamp
 }
 
 // recordIn is the record that an event concerns, of the object "" when it concerns something else.
-func recordIn(e *wire.Event) (object string, named mention, err error) {
+func recordIn(e *events.Event) (object string, named mention, err error) {
 	switch e.Type {
 	case "StageChanged":
-		p, err := wire.DecodePayload[wire.StageChanged](e)
+		p, err := events.DecodePayload[events.StageChanged](e)
 		return objOpportunity, mention{p.OpportunityID, e.Version}, err
 	case "LeadConverted":
-		p, err := wire.DecodePayload[wire.LeadConverted](e)
+		p, err := events.DecodePayload[events.LeadConverted](e)
 		return objLead, mention{p.LeadID, e.Version}, err
 	case "RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "SharingUpdated":
-		p, err := wire.DecodePayload[kit.Record](e)
+		p, err := events.DecodePayload[kit.Record](e)
 		named = mention{p.RecordID, e.Version}
 		if e.Type == "SharingUpdated" {
 			named.version = 0
@@ -84,7 +85,7 @@ func recordIn(e *wire.Event) (object string, named mention, err error) {
 }
 
 // onRecord counts the record that an event concerns.
-func (s *Reporting) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+func (s *Reporting) onRecord(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 	object, named, err := recordIn(e)
 	if err != nil {
 		return bus.Permanent(err)
@@ -92,7 +93,7 @@ func (s *Reporting) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) e
 	return s.refresh(ctx, tx, e.Tenant, object, named.id, named.version)
 }
 
-func (s *Reporting) onMember(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.CampaignMemberChanged) error {
+func (s *Reporting) onMember(ctx context.Context, tx *sqldb.Tx, e *events.Event, p events.CampaignMemberChanged) error {
 	return s.refreshMember(ctx, tx, e.Tenant, p.CampaignID, p.MemberType, p.MemberID)
 }
 
@@ -110,7 +111,7 @@ const (
 
 // onSubmitted stores an approval, whose decision may have come before. The tenant is locked, so that a
 // rebuild does not write what was true before.
-func onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.ApprovalSubmitted) error {
+func onSubmitted(ctx context.Context, tx *sqldb.Tx, e *events.Event, p events.ApprovalSubmitted) error {
 	if err := hold(ctx, tx, e.Tenant); err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func onSubmitted(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.Approv
 }
 
 // onDecided stores how an approval ended.
-func onDecided(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.ApprovalDecided) error {
+func onDecided(ctx context.Context, tx *sqldb.Tx, e *events.Event, p events.ApprovalDecided) error {
 	if err := hold(ctx, tx, e.Tenant); err != nil {
 		return err
 	}

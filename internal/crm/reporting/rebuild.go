@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"renga.dev/renga/internal/crm/kit/rebuild"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // GraphPrefix begins the ids of graphs of reporting.
@@ -14,7 +14,11 @@ const GraphPrefix = service + ":"
 
 // Rebuild starts a rebuild of facts and counts and gives its id. A running one is the answer: there is
 // never a second. A request with a key is executed once; replay says that it was before.
-func (s *Reporting) Rebuild(ctx context.Context, tenant string, key *wire.Once) (id string, replay bool, err error) {
+func (s *Reporting) Rebuild(
+	ctx context.Context,
+	tenant string,
+	key *canonical.IdempotencyKey,
+) (id string, replay bool, err error) {
 	return s.runs.Request(ctx, tenant, key, func(ctx context.Context, tx *sqldb.Tx) (string, error) {
 		if err := hold(ctx, tx, tenant); err != nil {
 			return "", err

@@ -12,9 +12,10 @@ import (
 	"renga.dev/renga/internal/crm/crmtest"
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -67,8 +68,8 @@ func market(r *rig) (t *tenant, deals, leads []string, campaign string) {
 		}
 		a := &submission{id: crmtest.ID(9, i), object: "Opportunity", record: deals[i], by: boss, at: 1_767_000_000_000}
 		t.submit(a)
-		t.publish("Submission", a.id, wire.ApprovalSubmitted{
-			ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: a.record},
+		t.publish("Submission", a.id, events.ApprovalSubmitted{
+			ApprovalInstanceID: a.id, Target: events.ApprovalTarget{ObjectName: a.object, RecordID: a.record},
 			SubmittedBy: a.by, SubmittedAt: a.at, LockedFields: []string{},
 		})
 	}
@@ -140,7 +141,7 @@ func TestARebuildPutsRightWhatIsWrong(t *testing.T) {
 		if found, err := p.Recount(t.Context(), p.id); err != nil || len(found) < 15 {
 			t.Errorf("a recount finds only %q, %v", found, err)
 		}
-		key := &wire.Once{Key: "k", Endpoint: "e"}
+		key := &canonical.IdempotencyKey{Key: "k", Endpoint: "e"}
 		first, replay, err := p.Rebuild(t.Context(), p.id, key)
 		again, replayed, problem := p.Rebuild(t.Context(), p.id, key)
 		if err != nil || problem != nil || replay || !replayed || first != again {

@@ -7,16 +7,21 @@ import (
 	"slices"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // refresh counts a record anew. version is that of an event, which a fact that is not older has seen; 0:
 // count in any case.
-func (s *Reporting) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object, id string, version wire.Stamp) error {
+func (s *Reporting) refresh(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	tenant, object, id string,
+	version canonical.Stamp,
+) error {
 	switch object {
 	case objOpportunity:
-		return s.refreshOpportunities(ctx, tx, tenant, map[string]wire.Stamp{id: version})
+		return s.refreshOpportunities(ctx, tx, tenant, map[string]canonical.Stamp{id: version})
 	case objLead:
 		return s.refreshLead(ctx, tx, tenant, id, version)
 	case objCampaign:
@@ -28,7 +33,7 @@ func (s *Reporting) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object, i
 // refreshAll counts records of an object anew in any case.
 func (s *Reporting) refreshAll(ctx context.Context, tx *sqldb.Tx, tenant, object string, ids []string) error {
 	if object == objOpportunity {
-		named := make(map[string]wire.Stamp, len(ids))
+		named := make(map[string]canonical.Stamp, len(ids))
 		for _, id := range ids {
 			named[id] = 0
 		}
@@ -74,7 +79,7 @@ func scanOpportunity(row *sqldb.Row, more ...any) (*opportunity, error) {
 // refreshOpportunities counts some opportunities anew, together, with the version that the fact of each
 // must have seen.
 func (s *Reporting) refreshOpportunities(
-	ctx context.Context, tx *sqldb.Tx, tenant string, named map[string]wire.Stamp,
+	ctx context.Context, tx *sqldb.Tx, tenant string, named map[string]canonical.Stamp,
 ) error {
 	if err := hold(ctx, tx, tenant); err != nil {
 		return err
@@ -161,7 +166,7 @@ func scanLead(row *sqldb.Row, more ...any) (*lead, error) {
 }
 
 // refreshLead counts a lead, also in the campaigns that it is in.
-func (s *Reporting) refreshLead(ctx context.Context, tx *sqldb.Tx, tenant, id string, version wire.Stamp) error {
+func (s *Reporting) refreshLead(ctx context.Context, tx *sqldb.Tx, tenant, id string, version canonical.Stamp) error {
 	if err := hold(ctx, tx, tenant); err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Query is what is wanted of a report. What a report does not support is refused.
@@ -85,7 +85,7 @@ func (s *Reporting) read(ctx context.Context, op string, c kit.Caller, fn func(c
 var specs = []*spec{pipeline, forecast, wonLost, leadConversion}
 
 func refuse(field, format string, args ...any) error {
-	return fault.New(fault.Invalid, wire.CodeInvalid, format, args...).With(map[string]string{"field": field})
+	return fault.New(fault.Invalid, canonical.CodeInvalid, format, args...).With(map[string]string{"field": field})
 }
 
 // period checks the months of a query.

@@ -8,8 +8,8 @@ import (
 	"renga.dev/renga/internal/crm/crmtest"
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // office is a tenant with two users: one may read everything of opportunities, the other
@@ -127,8 +127,8 @@ func TestARecountFindsWhatIsWrong(t *testing.T) {
 		}
 		a := &submission{id: crmtest.ID(rules, 9), object: "Opportunity", record: id, by: boss, at: 5}
 		o.submit(a)
-		o.publish("Submission", a.id, wire.ApprovalSubmitted{
-			ApprovalInstanceID: a.id, Target: wire.ApprovalTarget{ObjectName: a.object, RecordID: id},
+		o.publish("Submission", a.id, events.ApprovalSubmitted{
+			ApprovalInstanceID: a.id, Target: events.ApprovalTarget{ObjectName: a.object, RecordID: id},
 			SubmittedBy: a.by, SubmittedAt: a.at, LockedFields: []string{},
 		})
 		o.settle()

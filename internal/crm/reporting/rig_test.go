@@ -17,8 +17,8 @@ import (
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/crm/sharing"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // fewChecks is how often properties are looked at, unless RENGA_LONG says otherwise: each
@@ -58,25 +58,25 @@ type tenant struct {
 	*rig
 	id    string
 	seen  int64 // events up to this one are in waits
-	waits map[string][]wire.Event
-	taken []wire.Event
+	waits map[string][]events.Event
+	taken []events.Event
 }
 
 func newTenant(r *rig) *tenant {
-	return &tenant{rig: r, id: uuid.NewString(), waits: map[string][]wire.Event{}}
+	return &tenant{rig: r, id: uuid.NewString(), waits: map[string][]events.Event{}}
 }
 
 // define stores definitions as metadata does, and lets sharing know.
 func (t *tenant) define(all ...model.Definition) {
 	t.Helper()
 	t.Define(t.id, all...)
-	t.publish("Directory", t.id, wire.RoleHierarchyChanged{
+	t.publish("Directory", t.id, events.RoleHierarchyChanged{
 		ChangeType: "RoleUpdated", RoleID: crmtest.ID(1, 1), RoleName: "r", EffectiveAt: 1,
 	})
 }
 
 // publish publishes an event that is not of a record.
-func (t *tenant) publish(kind, id string, p wire.Payload) {
+func (t *tenant) publish(kind, id string, p events.Payload) {
 	t.Helper()
 	t.Publish(t.id, kind, id, p)
 }
@@ -121,9 +121,9 @@ func (t *tenant) create(object, owner string, fields map[string]any) string {
 // keys are those of which events wait.
 func (t *tenant) keys() []string {
 	t.Helper()
-	var events []wire.Event
-	events, t.seen = t.Events(t.id, t.seen)
-	for _, e := range events {
+	var batch []events.Event
+	batch, t.seen = t.Events(t.id, t.seen)
+	for _, e := range batch {
 		t.waits[e.Key] = append(t.waits[e.Key], e)
 	}
 	return slices.Sorted(maps.Keys(t.waits))
@@ -143,7 +143,7 @@ func (t *tenant) take(key string) {
 // takeAll hands out everything that waits, together.
 func (t *tenant) takeAll() {
 	t.Helper()
-	var all []wire.Event
+	var all []events.Event
 	for _, key := range t.keys() {
 		all = append(all, t.waits[key]...)
 		delete(t.waits, key)
@@ -153,7 +153,7 @@ func (t *tenant) takeAll() {
 }
 
 // give lets sharing and reporting handle an event, each in a transaction of its own.
-func (t *tenant) give(e wire.Event) {
+func (t *tenant) give(e events.Event) {
 	t.Helper()
 	t.Handle(&e, t.Consumer())
 	t.Handle(&e, t.sharing.Consumer())

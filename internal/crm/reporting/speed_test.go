@@ -11,9 +11,10 @@ import (
 
 	"renga.dev/renga/internal/crm/crmtest"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // The bar, and what it is measured with.
@@ -91,7 +92,7 @@ func (t *tenant) oneEvent() {
 		"id = $2", t.id, id,
 		`{"Name":"o","StageName":"Negotiation","CloseDate":"2026-05-05","Amount":5}`)
 	t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
-		return t.refresh(ctx, tx, t.id, objOpportunity, id, wire.Stamp(2))
+		return t.refresh(ctx, tx, t.id, objOpportunity, id, canonical.Stamp(2))
 	})
 }
 
@@ -135,8 +136,11 @@ func (t *tenant) fill() {
 		` || '","CloseDate":"2026-' || `+month+
 		` || '-15","ForecastCategoryName":"Pipeline","Probability":10,"IsClosed":' || `+closed+
 		` || '}', 1, 1, '', 1, '', 0`)
-	t.series(manyRecords, `INSERT INTO records_team (tenant_id, object, record_id, user_id, team_role, access, added_at)
-		SELECT $1, 'Opportunity', `+t.made(5, "i")+`, `+t.made(users, "1 + i * 17 % 1000")+`, 'Sales Rep', 'Read', 1`)
+	t.series(
+		manyRecords,
+		`INSERT INTO records_team (tenant_id, object, record_id, user_id, team_role, access, added_at)
+		SELECT $1, 'Opportunity', `+t.made(5, "i")+`, `+t.made(users, "1 + i * 17 % 1000")+`, 'Sales Rep', 'Read', 1`,
+	)
 	t.settle()
 	t.rebuild()
 	t.Logf("filled in %v", time.Since(began).Round(time.Second))
@@ -165,15 +169,24 @@ func (t *tenant) rebuild() {
 		after = last
 	}
 	for _, object := range []string{"Opportunity", "Account"} { // the first event of an object makes its model
-		body, err := wire.NewPayload(wire.RecordCreated{
+		body, err := events.NewPayload(events.RecordCreated{
 			ObjectName: object, RecordID: crmtest.ID(5, 1), OwnerID: crmtest.ID(users, 1),
 			ChangedFields: []string{}, RecordVersion: 1,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.give(wire.Event{Type: "RecordCreated", Tenant: t.id, CorrelationID: "test", Key: wire.RecordKey(object, t.id,
-			crmtest.ID(5, 1)), Version: 1, Payload: body})
+		t.give(
+			events.Event{
+				Type:          "RecordCreated",
+				Tenant:        t.id,
+				CorrelationID: "test",
+				Key: events.RecordKey(object, t.id,
+					crmtest.ID(5, 1)),
+				Version: 1,
+				Payload: body,
+			},
+		)
 	}
 	t.Exec(`INSERT INTO sharing_share (tenant_id, model, record_id, grantee, cause, cause_id, level, owner_id)
 		SELECT t.tenant_id, m.num, t.record_id, 'user:' || t.user_id, 'team', '', 1, r.owner_id

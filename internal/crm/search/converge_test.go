@@ -15,7 +15,7 @@ import (
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 )
 
 // indexConverges does anything in any order, hands the events out in any order, some
@@ -226,7 +226,7 @@ func (p *play) compare() {
 				p.Fatal(err)
 			}
 			var got []string
-			last := Hit{Relevance: NameWords, UpdatedAt: wire.Stamp(1 << 60)}
+			last := Hit{Relevance: NameWords, UpdatedAt: canonical.Stamp(1 << 60)}
 			for _, h := range hits {
 				got = append(got, h.ID)
 				if h.Relevance > last.Relevance || h.Relevance == last.Relevance && h.UpdatedAt > last.UpdatedAt {

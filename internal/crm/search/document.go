@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 )
 
 const (
@@ -40,8 +40,8 @@ func hidden(r *model.Record) bool {
 // doc is a record as the index is to have it.
 type doc struct {
 	id        string
-	version   wire.Stamp
-	updatedAt wire.Stamp
+	version   canonical.Stamp
+	updatedAt canonical.Stamp
 	tokens    []string
 	digest    int64
 	campaigns string
@@ -86,8 +86,8 @@ func docOf(t tokens, o *model.Object, r *model.Record, campaigns []string) (*doc
 type entry struct {
 	id        string
 	place     int64
-	version   wire.Stamp
-	updatedAt wire.Stamp
+	version   canonical.Stamp
+	updatedAt canonical.Stamp
 	digest    int64
 	campaigns string
 }

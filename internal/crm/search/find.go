@@ -6,20 +6,20 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Ask is what is looked for.
 type Ask struct {
 	Text     string
-	Objects  []string   // none: all that the caller may read
-	Field    string     // in this field alone; "": in all
-	Campaign string     // only leads and contacts in this campaign; "": any
-	Since    wire.Stamp // only what was changed since; 0: any
-	Limit    int        // hits on a page
-	Cursor   string     // Next of the page before; "": the first one
+	Objects  []string        // none: all that the caller may read
+	Field    string          // in this field alone; "": in all
+	Campaign string          // only leads and contacts in this campaign; "": any
+	Since    canonical.Stamp // only what was changed since; 0: any
+	Limit    int             // hits on a page
+	Cursor   string          // Next of the page before; "": the first one
 }
 
 // Page is some hits.
@@ -30,15 +30,15 @@ type Page struct {
 
 // Hit is a record that was found, as the caller may see it.
 type Hit struct {
-	Object        string      `json:"object"`
-	ID            string      `json:"id"`
-	Name          string      `json:"name,omitzero"` // "" when the caller may not read it
-	OwnerID       string      `json:"ownerId"`
-	RecordVersion wire.Stamp  `json:"recordVersion"`
-	UpdatedAt     wire.Stamp  `json:"updatedAt"`
-	Relevance     Relevance   `json:"relevance"`
-	InApproval    bool        `json:"inApproval"` // an approval of it is open
-	Highlights    []Highlight `json:"highlights"`
+	Object        string          `json:"object"`
+	ID            string          `json:"id"`
+	Name          string          `json:"name,omitzero"` // "" when the caller may not read it
+	OwnerID       string          `json:"ownerId"`
+	RecordVersion canonical.Stamp `json:"recordVersion"`
+	UpdatedAt     canonical.Stamp `json:"updatedAt"`
+	Relevance     Relevance       `json:"relevance"`
+	InApproval    bool            `json:"inApproval"` // an approval of it is open
+	Highlights    []Highlight     `json:"highlights"`
 
 	at place
 }

@@ -9,8 +9,8 @@ import (
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 func recordsAreFound(t *testing.T, r *rig) {
@@ -19,7 +19,7 @@ func recordsAreFound(t *testing.T, r *rig) {
 	p.create("Account", `{"Name":"東京商事","Website":"https://acme.example/jp","Type":"Partner"}`)
 	p.create("Contact", `{"FirstName":"Anna","LastName":"Müller","Email":"anna@acme.example"}`)
 	p.create("Account", `{"Name":"Acmeology Institute"}`)
-	since := wire.Stamp(p.Clock.Now().UnixMilli() + 1)
+	since := canonical.Stamp(p.Clock.Now().UnixMilli() + 1)
 	p.create("Lead", `{"FirstName":"ﾀﾅｶ","LastName":"太郎","Company":"ＡＣＭＥ","Status":"Open - Not Contacted"}`)
 	p.create("Account", `{"Name":"Acme East"}`)
 	p.settle()
@@ -80,10 +80,10 @@ func wrongAsksSayWhy(t *testing.T, r *rig) {
 		ask  Ask
 		want string
 	}{
-		{"", Ask{Text: "!"}, wire.CodeInvalid},
-		{"", Ask{Text: "acme", Cursor: "x"}, wire.CodeInvalid},
-		{"", Ask{Text: "acme", Cursor: first.Next + "x"}, wire.CodeInvalid},
-		{"", Ask{Text: "acme", Cursor: "\x00" + first.Next[1:]}, wire.CodeInvalid},
+		{"", Ask{Text: "!"}, canonical.CodeInvalid},
+		{"", Ask{Text: "acme", Cursor: "x"}, canonical.CodeInvalid},
+		{"", Ask{Text: "acme", Cursor: first.Next + "x"}, canonical.CodeInvalid},
+		{"", Ask{Text: "acme", Cursor: "\x00" + first.Next[1:]}, canonical.CodeInvalid},
 		{"", Ask{Text: "acme", Objects: []string{"Nothing"}}, "OBJECT_UNKNOWN"},
 		{"", Ask{Text: "acme", Field: "Nothing"}, "FIELD_UNKNOWN"},
 		{"", Ask{Text: "acme", Field: "AnnualRevenue"}, "FIELD_UNKNOWN"},

@@ -7,10 +7,10 @@ import (
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/seal"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // How many hits a page may be asked for.
@@ -42,7 +42,7 @@ func (s *Search) Routes(seals *seal.Seals) []gate.Route {
 // find answers GET /search.
 func (a *api) find(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q := rest.ReadQuery(c, "q", "object", "field", "campaignId", "since", "limit", "cursor")
-	ask := Ask{Limit: q.Int("limit", 1, maxHits, defaultHits), Since: wire.Stamp(q.Instant("since"))}
+	ask := Ask{Limit: q.Int("limit", 1, maxHits, defaultHits), Since: canonical.Stamp(q.Instant("since"))}
 	text, given := q.Text("q")
 	if ask.Text = text; !given {
 		q.Fail("q", "q is missing: what to look for")

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"renga.dev/renga/internal/crm/kit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // placeBits are for the number of a record among those of the same millisecond. PostgreSQL has the id
@@ -14,7 +14,7 @@ import (
 const placeBits = 21
 
 // placeAt is the first place of an instant.
-func placeAt(at wire.Stamp) int64 { return int64(at) << placeBits }
+func placeAt(at canonical.Stamp) int64 { return int64(at) << placeBits }
 
 const (
 	entriesWhere = "SELECT id, place, version, updated_at, digest, campaigns FROM search_doc " +
@@ -102,7 +102,7 @@ func lockOf(tenant, object string) string { return service + ":" + tenant + ":" 
 type writer struct {
 	tx             *sqldb.Tx
 	tenant, object string
-	instant        wire.Stamp // of the last place that was given out
+	instant        canonical.Stamp // of the last place that was given out
 	last           int64
 }
 

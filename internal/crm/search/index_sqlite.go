@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // sqliteIndex has tokens in an FTS5 table, by place. What is no longer used waits in search_gone.
@@ -90,7 +90,7 @@ func (w *writer) put(ctx context.Context, all []change, keep bool) error {
 
 // place is the next place of an instant. A bulk gives many records the same one, of which only the
 // first is looked up.
-func (w *writer) place(ctx context.Context, instant wire.Stamp) (int64, error) {
+func (w *writer) place(ctx context.Context, instant canonical.Stamp) (int64, error) {
 	if w.instant == instant && w.instant != 0 {
 		w.last++
 		return w.last, nil

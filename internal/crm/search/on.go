@@ -6,8 +6,8 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Consumer handles the events that the document lists for search, in its order. Events say that
@@ -27,8 +27,8 @@ func (s *Search) Consumer() bus.Consumer {
 		kit.Handler{Type: "CampaignMemberChanged", Handle: s.onRecord}, // whose campaigns are indexed
 	)
 	// Records that several events name are indexed together, and once.
-	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
-		groups, others, err := kit.GroupRecords(events, recordIn)
+	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, batch []*events.Event) error {
+		groups, others, err := kit.GroupRecords(batch, recordIn)
 		if err != nil {
 			return err
 		}
@@ -49,23 +49,23 @@ func (s *Search) Consumer() bus.Consumer {
 }
 
 // recordIn is the one record that an event affects; ok is false when the event affects more.
-func recordIn(e *wire.Event) (object, id string, ok bool, err error) {
+func recordIn(e *events.Event) (object, id string, ok bool, err error) {
 	switch e.Type {
 	case "RecordCreated", "RecordUpdated", "RecordDeleted":
-		p, err := wire.DecodePayload[kit.Record](e)
+		p, err := events.DecodePayload[kit.Record](e)
 		return p.ObjectName, p.RecordID, true, err
 	case "StageChanged":
-		p, err := wire.DecodePayload[wire.StageChanged](e)
+		p, err := events.DecodePayload[events.StageChanged](e)
 		return "Opportunity", p.OpportunityID, true, err
 	case "CampaignMemberChanged":
-		p, err := wire.DecodePayload[wire.CampaignMemberChanged](e)
+		p, err := events.DecodePayload[events.CampaignMemberChanged](e)
 		return p.MemberType, p.MemberID, true, err
 	}
 	return "", "", false, nil
 }
 
 // onRecord indexes the one record that an event affects.
-func (s *Search) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+func (s *Search) onRecord(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 	object, id, _, err := recordIn(e)
 	if err != nil {
 		return bus.Permanent(err)
@@ -74,7 +74,7 @@ func (s *Search) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event) erro
 }
 
 // onConverted hides a lead and indexes the records that it was converted to.
-func (s *Search) onConverted(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.LeadConverted) error {
+func (s *Search) onConverted(ctx context.Context, tx *sqldb.Tx, e *events.Event, p events.LeadConverted) error {
 	for _, of := range [][2]string{
 		{leadObject, p.LeadID},
 		{"Account", p.AccountID},
@@ -92,6 +92,6 @@ func (s *Search) onConverted(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p
 }
 
 // onMetadata rebuilds the index of an object whose searchable fields have changed.
-func (s *Search) onMetadata(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p kit.Record) error {
+func (s *Search) onMetadata(ctx context.Context, tx *sqldb.Tx, e *events.Event, p kit.Record) error {
 	return s.redefine(ctx, tx, e.Tenant, p.ObjectName)
 }

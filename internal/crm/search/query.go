@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Named maxima of a query.
@@ -71,7 +71,7 @@ func parseQuery(text string) (query, error) {
 }
 
 func about(field, format string, args ...any) error {
-	return fault.New(fault.Invalid, wire.CodeInvalid, format, args...).With(map[string]string{"field": field})
+	return fault.New(fault.Invalid, canonical.CodeInvalid, format, args...).With(map[string]string{"field": field})
 }
 
 // starts reports whether any term may be the start of a word.

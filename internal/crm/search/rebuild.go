@@ -8,8 +8,8 @@ import (
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // GraphPrefix begins the ids of graphs of search.
@@ -23,7 +23,7 @@ const (
 
 // Rebuild starts a rebuild of an object, or ("") of all, and gives its id. A running one that was
 // requested is the answer. A request with a key is executed once; replay says that it was before.
-func (s *Search) Rebuild(ctx context.Context, tenant, object string, key *wire.Once) (
+func (s *Search) Rebuild(ctx context.Context, tenant, object string, key *canonical.IdempotencyKey) (
 	id string, replay bool, err error,
 ) {
 	return s.runs.Request(ctx, tenant, key, func(ctx context.Context, tx *sqldb.Tx) (string, error) {

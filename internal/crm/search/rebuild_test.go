@@ -12,8 +12,8 @@ import (
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -29,7 +29,7 @@ func (t *tenant) fill(n int) (ids []string) {
 func rebuildsAreExecutions(t *testing.T, r *rig) {
 	p := newTenant(r)
 	ids := p.fill(5)
-	key := &wire.Once{Key: "k", Endpoint: "e"}
+	key := &canonical.IdempotencyKey{Key: "k", Endpoint: "e"}
 	first, replay, err := p.Rebuild(t.Context(), p.id, "", key)
 	again, replayed, problem := p.Rebuild(t.Context(), p.id, "", key)
 	if err != nil || problem != nil || replay || !replayed || first != again {

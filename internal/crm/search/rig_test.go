@@ -17,8 +17,8 @@ import (
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/crm/records"
 	"renga.dev/renga/internal/crm/sharing"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 func TestMain(m *testing.M) { crmtest.Main(m, "") }
@@ -89,8 +89,8 @@ type tenant struct {
 	*rig
 	id    string
 	seen  int64 // events up to this one are in waits
-	waits []wire.Event
-	taken []wire.Event
+	waits []events.Event
+	taken []events.Event
 }
 
 func newTenant(r *rig) *tenant { return &tenant{rig: r, id: uuid.NewString()} }
@@ -170,13 +170,13 @@ func (t *tenant) drop(object, id string) {
 // fetch puts the events that were published since into waits.
 func (t *tenant) fetch() {
 	t.Helper()
-	var events []wire.Event
-	events, t.seen = t.Events(t.id, t.seen)
-	t.waits = append(t.waits, events...)
+	var batch []events.Event
+	batch, t.seen = t.Events(t.id, t.seen)
+	t.waits = append(t.waits, batch...)
 }
 
 // hand gives an event to sharing and to search.
-func (t *tenant) hand(e wire.Event) {
+func (t *tenant) hand(e events.Event) {
 	t.Helper()
 	t.Handle(&e, t.sharing.Consumer(), t.Consumer())
 }

@@ -16,9 +16,10 @@ import (
 
 	"renga.dev/renga/internal/crm/crmtest"
 	"renga.dev/renga/internal/crm/kit"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // The bars, and what they are measured with.
@@ -195,9 +196,9 @@ func (t *tenant) takeMany() {
 	const batches, size = 12, 250
 	var spent time.Duration
 	for n := range batches {
-		events := make([]wire.Event, size)
+		batch := make([]events.Event, size)
 		t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
-			for i := range events {
+			for i := range batch {
 				k := (n*size+i)*61%(manyRecords/4)*4 + 1 // contacts
 				t.Clock.Add(1)
 				if _, err := tx.Exec(ctx, "UPDATE records_record SET version = $4, updated_at = $4 WHERE tenant_id = "+
@@ -205,22 +206,22 @@ func (t *tenant) takeMany() {
 					t.id, "Contact", crmtest.ID(50, k), t.Clock.Now().UnixMilli()); err != nil {
 					return err
 				}
-				payload, err := wire.NewPayload(wire.RecordUpdated{
+				payload, err := events.NewPayload(events.RecordUpdated{
 					ObjectName: "Contact", RecordID: crmtest.ID(50, k),
 					OwnerID: crmtest.ID(users, 1), ChangedFields: []string{"Title"},
-					RecordVersion: wire.Stamp(t.Clock.Now().UnixMilli()),
+					RecordVersion: canonical.Stamp(t.Clock.Now().UnixMilli()),
 				})
 				if err != nil {
 					return err
 				}
-				events[i] = wire.Event{Type: "RecordUpdated", Tenant: t.id, Payload: payload}
+				batch[i] = events.Event{Type: "RecordUpdated", Tenant: t.id, Payload: payload}
 			}
 			return nil
 		})
 		began := time.Now()
 		t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
-			for i := range events {
-				if err := t.Consumer().Handle(ctx, tx, &events[i]); err != nil {
+			for i := range batch {
+				if err := t.Consumer().Handle(ctx, tx, &batch[i]); err != nil {
 					return err
 				}
 			}

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"renga.dev/renga/internal/crm/kit"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Assignment says what is assigned to territories.
@@ -60,7 +60,7 @@ func (s *Territories) Assign(ctx context.Context, call kit.Caller, territoryID s
 ) {
 	a := &assignments[of]
 	err = s.change(ctx, "assign", call, territoryID,
-		func(ctx context.Context, tx *sqldb.Tx) (*wire.TerritoryAssignmentChanged, error) {
+		func(ctx context.Context, tx *sqldb.Tx) (*events.TerritoryAssignmentChanged, error) {
 			if err := s.assignable(ctx, tx, call.Tenant, of, id); err != nil {
 				return nil, err
 			}
@@ -80,7 +80,7 @@ func (s *Territories) Unassign(
 ) error {
 	a := &assignments[of]
 	return s.change(ctx, "unassign", call, territoryID,
-		func(ctx context.Context, tx *sqldb.Tx) (*wire.TerritoryAssignmentChanged, error) {
+		func(ctx context.Context, tx *sqldb.Tx) (*events.TerritoryAssignmentChanged, error) {
 			n, err := tx.Exec(ctx, "DELETE FROM "+a.table+" WHERE tenant_id = $1 AND territory_id = $2 AND "+a.column+
 				" = $3", call.Tenant, territoryID, id)
 			if err == nil && n == 0 {
@@ -91,9 +91,9 @@ func (s *Territories) Unassign(
 }
 
 // changeOf describes a change of an assignment.
-func changeOf(of Assignment, change, id string) *wire.TerritoryAssignmentChanged {
-	return &wire.TerritoryAssignmentChanged{
-		ChangeType: change, AssignmentType: wire.OrNull(assignments[of].typ), AssignedID: wire.OrNull(id),
+func changeOf(of Assignment, change, id string) *events.TerritoryAssignmentChanged {
+	return &events.TerritoryAssignmentChanged{
+		ChangeType: change, AssignmentType: events.OrNull(assignments[of].typ), AssignedID: events.OrNull(id),
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // A rebuild takes as many records in a transaction as there are steps for their criteria, and
@@ -148,7 +148,7 @@ var errUndone = errors.New("undone")
 // tryAll hands out everything that waits, together, and undoes it.
 func (t *tenant) tryAll() (err error) {
 	t.Helper()
-	var all []*wire.Event
+	var all []*events.Event
 	for _, key := range t.keys() {
 		for i := range t.waits[key] {
 			all = append(all, &t.waits[key][i])

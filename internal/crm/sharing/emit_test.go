@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"renga.dev/renga/internal/crm/model"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 //go:embed testdata
@@ -48,19 +48,19 @@ func (s *script) does(what string) {
 		}
 	}
 	s.text.WriteString("# " + what + "\n")
-	var events []wire.Event
-	events, s.place = s.Events(s.id, s.place)
-	events = slices.DeleteFunc(events, func(e wire.Event) bool {
+	var batch []events.Event
+	batch, s.place = s.Events(s.id, s.place)
+	batch = slices.DeleteFunc(batch, func(e events.Event) bool {
 		return !slices.Contains([]string{"TerritoryAssignmentChanged", "SharingUpdated", "SharingRebuildCompleted"},
 			e.Type)
 	})
-	for _, e := range events {
+	for _, e := range batch {
 		if e.Producer.Service != "sharing-service" {
 			s.rig.Errorf("the producer of %s is %+v", e.Type, e.Producer)
 		}
 		s.text.WriteString("  " + e.Type + " " + s.named(e.Key) + " " + s.named(string(e.Payload)) + "\n")
 	}
-	if len(events) == 0 {
+	if len(batch) == 0 {
 		s.text.WriteString("  (nothing)\n")
 	}
 }

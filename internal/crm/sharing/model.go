@@ -8,8 +8,8 @@ import (
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Status is the status of a model.
@@ -34,12 +34,12 @@ type Model struct {
 	Version int64  `json:"version"`
 	Status  Status `json:"status"`
 	Setup
-	Execution string     `json:"executionId,omitzero"` // of the rebuild; "": there is none, or it is yet to start
-	Processed int        `json:"recordsProcessed"`     // records that a rebuild has done
-	Total     int        `json:"recordsTotal"`         // about how many it has to do
-	CreatedAt wire.Stamp `json:"createdAt"`
-	ActiveAt  wire.Stamp `json:"activeAt,omitzero"` // 0: never
-	EndedAt   wire.Stamp `json:"endedAt,omitzero"`  // 0: not yet
+	Execution string          `json:"executionId,omitzero"` // of the rebuild; "": there is none, or it is yet to start
+	Processed int             `json:"recordsProcessed"`     // records that a rebuild has done
+	Total     int             `json:"recordsTotal"`         // about how many it has to do
+	CreatedAt canonical.Stamp `json:"createdAt"`
+	ActiveAt  canonical.Stamp `json:"activeAt,omitzero"` // 0: never
+	EndedAt   canonical.Stamp `json:"endedAt,omitzero"`  // 0: not yet
 
 	num    int64
 	tenant string
@@ -167,7 +167,7 @@ func (s *Sharing) insertModel(ctx context.Context, tx *sqldb.Tx, m *model.Model,
 	if err != nil {
 		return err
 	}
-	total, active := 0, wire.Stamp(0)
+	total, active := 0, canonical.Stamp(0)
 	if status == Active {
 		active = at
 	} else if total, err = s.cfg.Records.Count(ctx, tx, m.Tenant, object); err != nil {

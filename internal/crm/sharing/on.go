@@ -8,9 +8,9 @@ import (
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Consumer is the consumer of sharing, of the events that the document lists for it, in its
@@ -32,8 +32,8 @@ func (s *Sharing) Consumer() bus.Consumer {
 	)
 	// The rows of the records that events name are brought up to date together, and those of
 	// each once, however many events name it.
-	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
-		groups, others, err := kit.GroupRecords(events, mentionOf)
+	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, batch []*events.Event) error {
+		groups, others, err := kit.GroupRecords(batch, mentionOf)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ type mention struct {
 }
 
 // newMention is what an event says of its record.
-func newMention(e *wire.Event, p recordEvent) *mention {
+func newMention(e *events.Event, p recordEvent) *mention {
 	m := &mention{touched: touched{id: p.RecordID, call: callOf(e), changed: e.Type == "OwnerChanged"}}
 	switch e.Type {
 	case "RecordUpdated":
@@ -81,10 +81,10 @@ func newMention(e *wire.Event, p recordEvent) *mention {
 }
 
 // mentionOf is newMention of an event that is about a record, and the object.
-func mentionOf(e *wire.Event) (object string, m *mention, ok bool, err error) {
+func mentionOf(e *events.Event) (object string, m *mention, ok bool, err error) {
 	switch e.Type {
 	case "RecordCreated", "RecordUpdated", "RecordDeleted", "OwnerChanged", "TeamMemberChanged":
-		p, err := wire.DecodePayload[recordEvent](e)
+		p, err := events.DecodePayload[recordEvent](e)
 		return p.ObjectName, newMention(e, p), true, err
 	}
 	return "", nil, false, nil
@@ -160,22 +160,22 @@ func (s *Sharing) refreshAll(ctx context.Context, tx *sqldb.Tx, tenant, object s
 // onRecord brings the rows of a record up to date. Without rules on what changed of its
 // fields, a record that is created or updated keeps those that it has: its owner is in its
 // own row. Another owner is published, also when the rows are up to date already.
-func (s *Sharing) onRecord(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p recordEvent) error {
+func (s *Sharing) onRecord(ctx context.Context, tx *sqldb.Tx, e *events.Event, p recordEvent) error {
 	return s.refreshAll(ctx, tx, e.Tenant, p.ObjectName, newMention(e, p))
 }
 
 // onDirectory brings what follows from users, roles and groups up to date.
-func (s *Sharing) onDirectory(ctx context.Context, tx *sqldb.Tx, e *wire.Event, _ struct{}) error {
+func (s *Sharing) onDirectory(ctx context.Context, tx *sqldb.Tx, e *events.Event, _ struct{}) error {
 	return s.reclose(ctx, tx, e.Tenant)
 }
 
 // onConfig starts a rebuild when an object is to be shared in another way.
-func (s *Sharing) onConfig(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p kit.Record) error {
+func (s *Sharing) onConfig(ctx context.Context, tx *sqldb.Tx, e *events.Event, p kit.Record) error {
 	return s.resetup(ctx, tx, e.Tenant, p.ObjectName, false)
 }
 
 // onMetadata looks whether rules say something else since a field is another.
-func (s *Sharing) onMetadata(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p kit.Record) error {
+func (s *Sharing) onMetadata(ctx context.Context, tx *sqldb.Tx, e *events.Event, p kit.Record) error {
 	models, err := currentModels(ctx, tx, e.Tenant, p.ObjectName)
 	if err != nil || !slices.ContainsFunc(models, func(m Model) bool { return m.hasCriteria() }) {
 		return err
@@ -185,7 +185,7 @@ func (s *Sharing) onMetadata(ctx context.Context, tx *sqldb.Tx, e *wire.Event, p
 
 // onTerritory brings up to date who is in territories, and the rows of accounts.
 func (s *Sharing) onTerritory(
-	ctx context.Context, tx *sqldb.Tx, e *wire.Event, p wire.TerritoryAssignmentChanged,
+	ctx context.Context, tx *sqldb.Tx, e *events.Event, p events.TerritoryAssignmentChanged,
 ) error {
 	if p.AssignmentType == "Account" {
 		return s.refresh(ctx, tx, e.Tenant, accountObject, touched{id: string(p.AssignedID), call: callOf(e)})
@@ -197,6 +197,6 @@ func (s *Sharing) onTerritory(
 }
 
 // callOf is on whose behalf an event is handled.
-func callOf(e *wire.Event) kit.Caller {
+func callOf(e *events.Event) kit.Caller {
 	return kit.Caller{Tenant: e.Tenant, CorrelationID: e.CorrelationID}
 }

@@ -9,9 +9,10 @@ import (
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -21,7 +22,7 @@ const GraphPrefix = "sharing:"
 // Rebuild starts a rebuild of an object and gives the version of its model, that of a running
 // rebuild if its setup is still current. A request with a key is executed once; replay says
 // that it was before.
-func (s *Sharing) Rebuild(ctx context.Context, tenant, object string, key *wire.Once) (
+func (s *Sharing) Rebuild(ctx context.Context, tenant, object string, key *canonical.IdempotencyKey) (
 	version int64, replay bool, err error,
 ) {
 	number, replay, err := s.runs.Request(ctx, tenant, key, func(ctx context.Context, tx *sqldb.Tx) (string, error) {
@@ -196,10 +197,10 @@ func (s rebuilder) Finish(ctx context.Context, tx *sqldb.Tx, b *Model) error {
 		return err
 	}
 	call := kit.Caller{Tenant: b.tenant, CorrelationID: b.Execution}
-	_, err = s.publish(ctx, tx, call, "SharingModel", b.Object, func(wire.Stamp) wire.Payload {
-		return wire.SharingRebuildCompleted{
-			RebuildJobID: b.Execution, ObjectName: b.Object, Scope: "full", OldVersion: wire.Count(old.Version),
-			NewVersion: wire.Count(b.Version), RecordsProcessed: wire.Count(b.Processed), CompletedAt: at,
+	_, err = s.publish(ctx, tx, call, "SharingModel", b.Object, func(canonical.Stamp) events.Payload {
+		return events.SharingRebuildCompleted{
+			RebuildJobID: b.Execution, ObjectName: b.Object, Scope: "full", OldVersion: events.Count(old.Version),
+			NewVersion: events.Count(b.Version), RecordsProcessed: events.Count(b.Processed), CompletedAt: at,
 		}
 	})
 	return err

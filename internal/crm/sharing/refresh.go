@@ -7,8 +7,9 @@ import (
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // touched is a record whose rows may have to be others now.
@@ -59,9 +60,9 @@ func (s *Sharing) refresh(ctx context.Context, tx *sqldb.Tx, tenant, object stri
 		if known[t.id].record == nil { // nobody sees it; its deletion was published
 			gone = append(gone, t)
 		} else if t.changed {
-			_, err := s.publish(ctx, tx, t.call, "Share", t.id, func(at wire.Stamp) wire.Payload {
-				return wire.SharingUpdated{
-					ObjectName: object, RecordID: t.id, ShareModelVersion: wire.Count(now[0].Version), UpdatedAt: at,
+			_, err := s.publish(ctx, tx, t.call, "Share", t.id, func(at canonical.Stamp) events.Payload {
+				return events.SharingUpdated{
+					ObjectName: object, RecordID: t.id, ShareModelVersion: events.Count(now[0].Version), UpdatedAt: at,
 				}
 			})
 			if err != nil {

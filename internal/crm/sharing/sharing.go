@@ -9,8 +9,9 @@ import (
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 //go:embed migrations
@@ -40,8 +41,8 @@ type Records interface {
 
 // Bus publishes changes, in the transaction that makes them.
 type Bus interface {
-	Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error
-	NextVersion(ctx context.Context, tx *sqldb.Tx, key string) (wire.Stamp, error)
+	Publish(ctx context.Context, tx *sqldb.Tx, batch ...events.Event) error
+	NextVersion(ctx context.Context, tx *sqldb.Tx, key string) (canonical.Stamp, error)
 }
 
 // Config is what sharing works with.
@@ -100,9 +101,13 @@ type service struct {
 
 // publish publishes an event about something, with the next version of its key, which it gives.
 func (s *service) publish(
-	ctx context.Context, tx *sqldb.Tx, call kit.Caller, kind, id string, payload func(at wire.Stamp) wire.Payload,
-) (wire.Stamp, error) {
-	key := wire.RecordKey(kind, call.Tenant, id)
+	ctx context.Context,
+	tx *sqldb.Tx,
+	call kit.Caller,
+	kind, id string,
+	payload func(at canonical.Stamp) events.Payload,
+) (canonical.Stamp, error) {
+	key := events.RecordKey(kind, call.Tenant, id)
 	version, err := s.cfg.Bus.NextVersion(ctx, tx, key)
 	if err != nil {
 		return 0, err
@@ -112,12 +117,12 @@ func (s *service) publish(
 		return 0, err
 	}
 	p := payload(at)
-	body, err := wire.NewPayload(p)
+	body, err := events.NewPayload(p)
 	if err != nil {
 		return 0, err
 	}
-	return version, s.cfg.Bus.Publish(ctx, tx, wire.Event{
-		Type: p.EventType(), Tenant: call.Tenant, Producer: wire.Producer{Service: "sharing-service"},
+	return version, s.cfg.Bus.Publish(ctx, tx, events.Event{
+		Type: p.EventType(), Tenant: call.Tenant, Producer: events.Producer{Service: "sharing-service"},
 		CorrelationID: call.CorrelationID, Key: key, Version: version, Payload: body,
 	})
 }

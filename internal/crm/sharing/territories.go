@@ -10,9 +10,10 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // How much there may be of territories.
@@ -126,7 +127,7 @@ func (s *Territories) put(ctx context.Context, tx *sqldb.Tx, call kit.Caller, t 
 	if err := tree.check(t); err != nil {
 		return t, false, err
 	}
-	version, err := s.publishChange(ctx, tx, call, t, wire.TerritoryAssignmentChanged{ChangeType: hierarchyChanged})
+	version, err := s.publishChange(ctx, tx, call, t, events.TerritoryAssignmentChanged{ChangeType: hierarchyChanged})
 	if err != nil {
 		return t, false, err
 	}
@@ -163,18 +164,18 @@ func checkDraft(id string, d *Draft) error {
 
 // invalid is a fault that names what is wrong.
 func invalid(field, format string, args ...any) error {
-	return fault.New(fault.Invalid, wire.CodeInvalid, format, args...).With(map[string]any{"field": field})
+	return fault.New(fault.Invalid, canonical.CodeInvalid, format, args...).With(map[string]any{"field": field})
 }
 
 // Delete deletes a territory to which nothing belongs.
 func (s *Territories) Delete(ctx context.Context, call kit.Caller, id string) error {
 	return s.change(ctx, "deleteTerritory", call, id,
-		func(ctx context.Context, tx *sqldb.Tx) (*wire.TerritoryAssignmentChanged, error) {
+		func(ctx context.Context, tx *sqldb.Tx) (*events.TerritoryAssignmentChanged, error) {
 			if err := unused(ctx, tx, call.Tenant, id); err != nil {
 				return nil, err
 			}
 			_, err := tx.Exec(ctx, "DELETE FROM sharing_territory WHERE tenant_id = $1 AND id = $2", call.Tenant, id)
-			return &wire.TerritoryAssignmentChanged{ChangeType: hierarchyChanged}, err
+			return &events.TerritoryAssignmentChanged{ChangeType: hierarchyChanged}, err
 		})
 }
 
@@ -216,7 +217,7 @@ func unused(ctx context.Context, tx *sqldb.Tx, tenant, id string) error {
 // describes the change; nil: nothing was changed.
 func (s *Territories) change(
 	ctx context.Context, op string, call kit.Caller, id string,
-	fn func(context.Context, *sqldb.Tx) (*wire.TerritoryAssignmentChanged, error),
+	fn func(context.Context, *sqldb.Tx) (*events.TerritoryAssignmentChanged, error),
 ) error {
 	return s.Write(ctx, op, func(ctx context.Context, tx *sqldb.Tx) error {
 		if _, _, err := holdTenant(ctx, tx, call.Tenant); err != nil {
@@ -239,9 +240,9 @@ func (s *Territories) change(
 
 // publishChange publishes a change of a territory and gives its version.
 func (s *Territories) publishChange(
-	ctx context.Context, tx *sqldb.Tx, call kit.Caller, t Territory, e wire.TerritoryAssignmentChanged,
-) (wire.Stamp, error) {
-	return s.publish(ctx, tx, call, "Territory", t.ID, func(at wire.Stamp) wire.Payload {
+	ctx context.Context, tx *sqldb.Tx, call kit.Caller, t Territory, e events.TerritoryAssignmentChanged,
+) (canonical.Stamp, error) {
+	return s.publish(ctx, tx, call, "Territory", t.ID, func(at canonical.Stamp) events.Payload {
 		e.TerritoryID, e.TerritoryName, e.EffectiveAt = t.ID, t.Name, at
 		return e
 	})

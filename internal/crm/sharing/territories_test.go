@@ -8,19 +8,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // published are the types of the events that were published since, with what they changed.
 func (t *tenant) published() (all []string) {
 	t.Helper()
-	var events []wire.Event
-	events, t.seen = t.Events(t.id, t.seen)
-	for i := range events {
-		what := events[i].Type
-		if p, err := wire.DecodePayload[wire.TerritoryAssignmentChanged](&events[i]); err == nil && p.ChangeType != "" {
+	var batch []events.Event
+	batch, t.seen = t.Events(t.id, t.seen)
+	for i := range batch {
+		what := batch[i].Type
+		if p, err := events.DecodePayload[events.TerritoryAssignmentChanged](&batch[i]); err == nil &&
+			p.ChangeType != "" {
 			what = p.ChangeType + " " + string(p.AssignmentType)
 		}
 		all = append(all, what)

@@ -12,8 +12,9 @@ import (
 
 	"renga.dev/renga/internal/crm/kit"
 	"renga.dev/renga/internal/crm/model"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // tenant is a tenant of a rig with what is true of it, and the events that were not
@@ -22,16 +23,16 @@ type tenant struct {
 	*rig
 	*world
 	id      string
-	version wire.Stamp
+	version canonical.Stamp
 	seen    int64 // events up to this one are in waits
-	waits   map[string][]wire.Event
-	taken   []wire.Event
+	waits   map[string][]events.Event
+	taken   []events.Event
 }
 
 func newTenant(r *rig) *tenant {
 	t := &tenant{
 		rig: r, world: newWorld(), id: uuid.NewString(), version: 1_800_000_000_000,
-		waits: map[string][]wire.Event{},
+		waits: map[string][]events.Event{},
 	}
 	t.See(func(ctx context.Context, tx *sqldb.Tx) error {
 		return tx.Row(ctx, "SELECT coalesce(max(id), 0) FROM outbox_events").Scan(&t.seen)
@@ -45,7 +46,7 @@ func num(kind, n int) string { return fmt.Sprintf("00000000-0000-7000-80%02d-%01
 func (t *tenant) call() kit.Caller { return kit.Caller{Tenant: t.id, CorrelationID: "test"} }
 
 // define changes definitions as metadata does, and announces it.
-func (t *tenant) define(kind model.Kind, id string, value any, events ...wire.Payload) {
+func (t *tenant) define(kind model.Kind, id string, value any, payloads ...events.Payload) {
 	t.Helper()
 	t.Change(func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO metadata_tenant AS t (tenant_id, revision, stamp) VALUES ($1, 1, $2)
@@ -70,44 +71,44 @@ func (t *tenant) define(kind model.Kind, id string, value any, events ...wire.Pa
 		if err != nil {
 			return err
 		}
-		return t.announce(ctx, tx, string(kind), id, events...)
+		return t.announce(ctx, tx, string(kind), id, payloads...)
 	})
 }
 
-func (t *tenant) announce(ctx context.Context, tx *sqldb.Tx, kind, id string, payloads ...wire.Payload) error {
+func (t *tenant) announce(ctx context.Context, tx *sqldb.Tx, kind, id string, payloads ...events.Payload) error {
 	t.version++
-	events := make([]wire.Event, len(payloads))
+	batch := make([]events.Event, len(payloads))
 	for i, p := range payloads {
-		body, err := wire.NewPayload(p)
+		body, err := events.NewPayload(p)
 		if err != nil {
 			return err
 		}
-		events[i] = wire.Event{
-			Type: p.EventType(), Tenant: t.id, CorrelationID: "test", Key: wire.RecordKey(kind, t.id, id),
+		batch[i] = events.Event{
+			Type: p.EventType(), Tenant: t.id, CorrelationID: "test", Key: events.RecordKey(kind, t.id, id),
 			Version: t.version, Index: i, Payload: body,
 		}
 	}
-	return t.Bus.Publish(ctx, tx, events...)
+	return t.Bus.Publish(ctx, tx, batch...)
 }
 
 func (t *tenant) putUser(u model.User) {
 	t.users[u.ID] = &u
-	t.define(model.KindUser, u.ID, &u, wire.PermissionChanged{
-		ChangeType: "UserUpdated", Subject: wire.PermissionSubject{Type: "User", ID: u.ID}, EffectiveAt: 1,
+	t.define(model.KindUser, u.ID, &u, events.PermissionChanged{
+		ChangeType: "UserUpdated", Subject: events.PermissionSubject{Type: "User", ID: u.ID}, EffectiveAt: 1,
 	})
 }
 
 func (t *tenant) putRole(r model.Role) {
 	t.roles[r.ID] = &r
-	t.define(model.KindRole, r.ID, &r, wire.RoleHierarchyChanged{
-		ChangeType: "ParentChanged", RoleID: r.ID, RoleName: "r", ParentRoleID: wire.OrNull(r.ParentRoleID),
+	t.define(model.KindRole, r.ID, &r, events.RoleHierarchyChanged{
+		ChangeType: "ParentChanged", RoleID: r.ID, RoleName: "r", ParentRoleID: events.OrNull(r.ParentRoleID),
 		EffectiveAt: 1,
 	})
 }
 
 func (t *tenant) putGroup(g model.Group) {
 	t.groups[g.ID] = &g
-	t.define(model.KindGroup, g.ID, &g, wire.GroupMemberChanged{
+	t.define(model.KindGroup, g.ID, &g, events.GroupMemberChanged{
 		ChangeType: "MemberAdded", GroupID: g.ID, GroupName: "g", GroupType: string(g.Type), MemberType: "User",
 		MemberID: g.ID, EffectiveAt: 1,
 	})
@@ -124,14 +125,14 @@ func (t *tenant) putDefault(object string, owd model.OWD) {
 		before = model.Private
 	}
 	t.defaults[object] = owd
-	t.define(model.KindOWD, object, &model.Default{Object: object, Access: owd}, wire.SharingConfigChanged{
+	t.define(model.KindOWD, object, &model.Default{Object: object, Access: owd}, events.SharingConfigChanged{
 		ChangeType: "OWDChanged", ObjectName: object, OldOWD: string(before), NewOWD: string(owd), EffectiveAt: 1,
 	})
 }
 
 func (t *tenant) putRule(r model.SharingRule) {
 	t.rules[r.ID] = &r
-	t.define(model.KindSharingRule, r.ID, &r, wire.SharingConfigChanged{
+	t.define(model.KindSharingRule, r.ID, &r, events.SharingConfigChanged{
 		ChangeType: "ShareRuleUpdated", ObjectName: r.Object, ResourceID: r.ID, EffectiveAt: 1,
 	})
 }
@@ -139,7 +140,7 @@ func (t *tenant) putRule(r model.SharingRule) {
 func (t *tenant) dropRule(id string) {
 	object := t.rules[id].Object
 	delete(t.rules, id)
-	t.define(model.KindSharingRule, id, nil, wire.SharingConfigChanged{
+	t.define(model.KindSharingRule, id, nil, events.SharingConfigChanged{
 		ChangeType: "ShareRuleDeleted", ObjectName: object, ResourceID: id, EffectiveAt: 1,
 	})
 }
@@ -151,20 +152,20 @@ func (t *tenant) putRecord(r model.Record) {
 	t.records[r.ID] = &r
 	t.version++
 	r.Version = t.version
-	var events []wire.Payload
+	var payloads []events.Payload
 	switch {
 	case before == nil:
-		events = []wire.Payload{wire.RecordCreated{
+		payloads = []events.Payload{events.RecordCreated{
 			ObjectName: r.Object, RecordID: r.ID, OwnerID: r.OwnerID, Fields: map[string]jsontext.Value{},
 			ChangedFields: []string{}, RecordVersion: t.version + 1,
 		}}
 	default:
-		events = []wire.Payload{wire.RecordUpdated{
+		payloads = []events.Payload{events.RecordUpdated{
 			ObjectName: r.Object, RecordID: r.ID, OwnerID: r.OwnerID, ChangedFields: changedFields(before, &r),
 			RecordVersion: t.version + 1,
 		}}
 		if before.OwnerID != r.OwnerID {
-			events = append(events, wire.OwnerChanged{
+			payloads = append(payloads, events.OwnerChanged{
 				ObjectName: r.Object, RecordID: r.ID, OldOwnerID: before.OwnerID, NewOwnerID: r.OwnerID,
 				RecordVersion: t.version + 1,
 			})
@@ -174,7 +175,7 @@ func (t *tenant) putRecord(r model.Record) {
 		if err := t.saveRecord(ctx, tx, &r); err != nil {
 			return err
 		}
-		return t.announce(ctx, tx, r.Object, r.ID, events...)
+		return t.announce(ctx, tx, r.Object, r.ID, payloads...)
 	})
 }
 
@@ -243,7 +244,7 @@ func (t *tenant) dropRecord(id string) {
 		if err != nil {
 			return err
 		}
-		return t.announce(ctx, tx, r.Object, id, wire.RecordDeleted{
+		return t.announce(ctx, tx, r.Object, id, events.RecordDeleted{
 			ObjectName: r.Object, RecordID: id, Deleted: true,
 			RecordVersion: t.version + 1,
 		})
@@ -257,7 +258,7 @@ func (t *tenant) putMate(record, user string, access model.Access) {
 	if t.teams[record] == nil {
 		t.teams[record] = map[string]model.Access{}
 	}
-	e := wire.TeamMemberChanged{
+	e := events.TeamMemberChanged{
 		ChangeType: "MemberUpdated", ObjectName: r.Object, RecordID: record, UserID: user, TeamRole: "Sales Rep",
 		AccessLevel: "Read", EffectiveAt: 1,
 	}
@@ -321,10 +322,10 @@ func (t *tenant) assign(territory string, of Assignment, id string, on bool) {
 // fetch puts the events that were published since into waits.
 func (t *tenant) fetch() {
 	t.Helper()
-	var events []wire.Event
-	events, t.seen = t.Events(t.id, t.seen)
-	for i := range events {
-		if e := events[i]; slices.Contains(t.consumer.Types, e.Type) {
+	var batch []events.Event
+	batch, t.seen = t.Events(t.id, t.seen)
+	for i := range batch {
+		if e := batch[i]; slices.Contains(t.consumer.Types, e.Type) {
 			t.waits[e.Key] = append(t.waits[e.Key], e)
 		}
 	}
@@ -350,7 +351,7 @@ func (t *tenant) take(key string) {
 // takeAll hands out everything that waits, together.
 func (t *tenant) takeAll() {
 	t.Helper()
-	var all []*wire.Event
+	var all []*events.Event
 	for _, key := range t.keys() {
 		for _, e := range t.waits[key] {
 			all, t.taken = append(all, &e), append(t.taken, e)
@@ -360,7 +361,7 @@ func (t *tenant) takeAll() {
 	t.Change(func(ctx context.Context, tx *sqldb.Tx) error { return t.consumer.HandleAll(ctx, tx, all) })
 }
 
-func (t *tenant) give(e wire.Event) {
+func (t *tenant) give(e events.Event) {
 	t.Helper()
 	t.Change(func(ctx context.Context, tx *sqldb.Tx) error { return t.consumer.Handle(ctx, tx, &e) })
 }

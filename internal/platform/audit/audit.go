@@ -15,9 +15,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 const (
@@ -35,7 +35,7 @@ func Migration() sqldb.Migration { return sqldb.Tables("audit", files) }
 type Entry struct {
 	Num           int64  // rises with each entry; set by readers
 	ID            string // "": Write makes one
-	At            wire.Stamp
+	At            canonical.Stamp
 	Tenant        string
 	Actor         string // "": unknown
 	Action        string // "dlq.redrive", "events.replay" …
@@ -103,7 +103,7 @@ func Write(ctx context.Context, tx *sqldb.Tx, e Entry) (err error) {
 		if err != nil {
 			return fault.Wrap("audit.write", err)
 		}
-		e.At = wire.Stamp(now)
+		e.At = canonical.Stamp(now)
 	}
 	st, err := Stmt(e)
 	if err == nil {

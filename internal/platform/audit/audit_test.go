@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 const tenantA, tenantB = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"
@@ -99,7 +99,7 @@ func subjects(entries []Entry) (all []string) {
 }
 
 // entry is an entry of the first tenant.
-func entry(at wire.Stamp, action, actor, subject string) Entry {
+func entry(at canonical.Stamp, action, actor, subject string) Entry {
 	return Entry{At: at, Tenant: tenantA, Action: action, Actor: actor, Subject: subject, Outcome: Accepted}
 }
 
@@ -126,7 +126,7 @@ func TestAnEntryIsReadAsItWasWritten(t *testing.T) {
 func TestEveryOutcomeIsKept(t *testing.T) {
 	onEvery(t, func(t *testing.T, r rig) {
 		for i, outcome := range Outcomes {
-			e := entry(wire.Stamp(1+i), "a", "", "s")
+			e := entry(canonical.Stamp(1+i), "a", "", "s")
 			e.Outcome = outcome
 			r.mustWrite(e)
 			if got := r.list(Query{Tenant: tenantA, Limit: 1})[0].Outcome; got != outcome {
@@ -252,7 +252,7 @@ func TestAnExportHasEveryEntryThatMatchesOldestFirst(t *testing.T) {
 	onEvery(t, func(t *testing.T, r rig) {
 		var all []Entry
 		for i := range 3*exportRows + 7 {
-			e := entry(wire.Stamp(1+(i*7919)%10), []string{"dlq.skip", "dlq.redrive"}[i%2], "ann", fmt.Sprint(i))
+			e := entry(canonical.Stamp(1+(i*7919)%10), []string{"dlq.skip", "dlq.redrive"}[i%2], "ann", fmt.Sprint(i))
 			if i%5 == 0 {
 				e.Tenant = tenantB
 			}
@@ -272,7 +272,7 @@ func TestAnExportHasEveryEntryThatMatchesOldestFirst(t *testing.T) {
 				q.Tenant = tenantA
 			}
 			var want []string
-			for at := range wire.Stamp(11) {
+			for at := range canonical.Stamp(11) {
 				for _, e := range all {
 					if e.At == at && e.Tenant == q.Tenant && (q.Action == "" || e.Action == q.Action) &&
 						(q.Actor == "" || e.Actor == q.Actor) &&
@@ -400,7 +400,7 @@ func BenchmarkListOfAMillion(b *testing.B) {
 	for n := 0; n < 1_000_000; n += 10_000 {
 		err := db.Write(b.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			for i := n; i < n+10_000; i++ {
-				e := entry(wire.Stamp(1+i), fmt.Sprint("action.", i%10), fmt.Sprint("user-", i%1000),
+				e := entry(canonical.Stamp(1+i), fmt.Sprint("action.", i%10), fmt.Sprint("user-", i%1000),
 					fmt.Sprint("subject-", i/3))
 				e.Detail = []byte(`{"consumer":"search","eventId":"0199c1a2-7d10-7c3e-8f21-5d2f6f0c9a01"}`)
 				if err := Write(ctx, tx, e); err != nil {

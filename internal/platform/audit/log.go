@@ -6,9 +6,9 @@ import (
 	"iter"
 	"strconv"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Log is the audit log, for readers.
@@ -23,15 +23,15 @@ type Query struct {
 	Action   string
 	Actor    string
 	Subject  string
-	From, To wire.Stamp // inclusive, exclusive
-	Offset   int        // under MaxListed
+	From, To canonical.Stamp // inclusive, exclusive
+	Offset   int             // under MaxListed
 	Limit    int
 }
 
 // List is a page of matching entries, newest first, and their number up to MaxListed. Query.To reaches older ones.
 func (l *Log) List(ctx context.Context, q Query) (page []Entry, total int, err error) {
 	if q.Offset >= MaxListed {
-		return nil, 0, fault.New(fault.Invalid, wire.CodeInvalid,
+		return nil, 0, fault.New(fault.Invalid, canonical.CodeInvalid,
 			"a list goes back %d entries; use an earlier end of the range of time for older ones", MaxListed).With(
 			map[string]string{"field": "page"})
 	}
@@ -53,7 +53,7 @@ func Page(ctx context.Context, tx *sqldb.Tx, q Query) (page []Entry, err error) 
 }
 
 // Find is the statement that sets there if a tenant has the entry.
-func Find(tenant string, at wire.Stamp, id string, there *bool) sqldb.Stmt {
+func Find(tenant string, at canonical.Stamp, id string, there *bool) sqldb.Stmt {
 	return sqldb.Stmt{
 		Query: "SELECT 1 FROM audit_log WHERE tenant_id = $1 AND at = $2 AND id = $3", Args: []any{tenant, at, id},
 		Row: func(*sqldb.Row) error { *there = true; return nil },
@@ -161,7 +161,7 @@ func (l *Log) last(ctx context.Context) (num int64, err error) {
 }
 
 // oldestFirst is the statement of a page after an instant, which replaces From, and a number.
-func (q Query) oldestFirst(tx *sqldb.Tx, at wire.Stamp, num, last int64) (string, []any) {
+func (q Query) oldestFirst(tx *sqldb.Tx, at canonical.Stamp, num, last int64) (string, []any) {
 	q.From = 0
 	var b sqldb.Binds
 	return selectEntries + q.from(tx, &b) + " AND (at, num) > (" + b.Add(at) + ", " + b.Add(num) + ") AND num <= " +

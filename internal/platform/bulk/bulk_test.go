@@ -18,7 +18,7 @@ func TestASmallSetIsFrozenAtOnceAndNothingIsDone(t *testing.T) {
 		r.must(err)
 		want := Answer{
 			BulkID: ans.BulkID, Status: Preview, Total: freezeChunk - 1, CorrelationID: req.CorrelationID,
-			Key: req.Once.Key,
+			Key: req.Idempotency.Key,
 		}
 		if diff := cmp.Diff(want, ans); diff != "" {
 			t.Errorf("answer (-want +got):\n%s", diff)

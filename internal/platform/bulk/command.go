@@ -9,8 +9,8 @@ import (
 
 	"renga.dev/renga/internal/platform/fault"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 type Request struct {
@@ -19,7 +19,7 @@ type Request struct {
 	Spec          []byte // JSON of the kind
 	Actor         string // "": unknown
 	CorrelationID string
-	Once          wire.Once
+	Idempotency   canonical.IdempotencyKey
 }
 
 type Order struct {
@@ -27,14 +27,14 @@ type Order struct {
 	ID            string
 	Actor         string
 	CorrelationID string
-	Once          wire.Once
+	Idempotency   canonical.IdempotencyKey
 }
 
 // Create freezes a set and does nothing to it. It is fault.TooLarge for too many items or bulks.
 func (s *Bulks) Create(ctx context.Context, r Request) (Answer, error) {
 	kind := s.cfg.Kinds[r.Kind]
 	if kind == nil {
-		return Answer{}, fault.New(fault.Invalid, wire.CodeInvalid, "there is no bulk of the kind %.64q", r.Kind)
+		return Answer{}, fault.New(fault.Invalid, canonical.CodeInvalid, "there is no bulk of the kind %.64q", r.Kind)
 	}
 	known, b, err := s.prepare(ctx, &r)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Bulks) prepare(ctx context.Context, r *Request) (known *Answer, b *Bulk
 			ID: uuid.Must(uuid.NewV7()).String(), Tenant: r.Tenant, Kind: r.Kind, Spec: r.Spec,
 			CreatedBy: r.Actor, CorrelationID: r.CorrelationID, CreatedAt: instant(now),
 		}
-		known, err = s.recall(ctx, tx, s.request(r.Tenant, &r.Once, now))
+		known, err = s.recall(ctx, tx, s.request(r.Tenant, &r.Idempotency, now))
 		return err
 	})
 	return known, b, err
@@ -89,7 +89,7 @@ func (s *Bulks) insert(
 		status = Preview
 	}
 	err = s.write(ctx, "bulk.create", func(ctx context.Context, tx *sqldb.Tx, now int64) error {
-		ans, err = s.idempotent(ctx, tx, s.request(r.Tenant, &r.Once, now), func() (Answer, error) {
+		ans, err = s.idempotent(ctx, tx, s.request(r.Tenant, &r.Idempotency, now), func() (Answer, error) {
 			if err := s.room(ctx, tx, r.Tenant); err != nil {
 				return Answer{}, err
 			}
@@ -169,7 +169,7 @@ func (s *Bulks) Stop(ctx context.Context, o Order) (Answer, error) {
 
 func (s *Bulks) order(ctx context.Context, o *Order, decide func(Status) (Status, Guard)) (ans Answer, err error) {
 	err = s.write(ctx, "bulk.order", func(ctx context.Context, tx *sqldb.Tx, now int64) error {
-		ans, err = s.idempotent(ctx, tx, s.request(o.Tenant, &o.Once, now), func() (Answer, error) {
+		ans, err = s.idempotent(ctx, tx, s.request(o.Tenant, &o.Idempotency, now), func() (Answer, error) {
 			b, err := find(ctx, tx, o.Tenant, o.ID, s.hold)
 			if err != nil {
 				return Answer{}, err

@@ -5,9 +5,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Answer is the result of a command: accepted, or refused by a guard. It is stored with the idempotency key.
@@ -25,8 +25,8 @@ func (s *Bulks) keys() idempotency.Keys {
 	return idempotency.Keys{Service: "bulk", Retention: s.cfg.KeyRetention}
 }
 
-func (s *Bulks) request(tenant string, key *wire.Once, now int64) idempotency.Request {
-	return idempotency.Request{Tenant: tenant, Key: key, At: wire.Stamp(now)}
+func (s *Bulks) request(tenant string, key *canonical.IdempotencyKey, now int64) idempotency.Request {
+	return idempotency.Request{Tenant: tenant, Key: key, At: canonical.Stamp(now)}
 }
 
 // recall returns the answer stored with a key; nil: none.

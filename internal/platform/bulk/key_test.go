@@ -66,7 +66,7 @@ func TestAKeyWithAnotherBodyIsAConflict(t *testing.T) {
 		_, err := r.Create(t.Context(), req)
 		r.must(err)
 		other := req
-		other.Once = parseOnce(t, req.Once.Key, req.Once.Endpoint, `{"size":2,"why":"so"}`)
+		other.Idempotency = keyOf(t, req.Idempotency.Key, req.Idempotency.Endpoint, `{"size":2,"why":"so"}`)
 		_, err = r.Create(t.Context(), other)
 		told := r.refused(err, fault.Conflict, "IDEMPOTENCY_CONFLICT")
 		details := told.Details.(map[string]any)
@@ -91,7 +91,7 @@ func TestAKeyBelongsToItsTenantAndEndpoint(t *testing.T) {
 		second, err := r.Create(t.Context(), other)
 		r.must(err)
 		start := r.order(first.BulkID, "start")
-		start.Once.Key = req.Once.Key
+		start.Idempotency.Key = req.Idempotency.Key
 		third, err := r.Start(t.Context(), start)
 		r.must(err)
 		if second.Replay || second.BulkID == first.BulkID || third.Replay || third.Status != Running {

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 const tenantA, tenantB = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"
@@ -195,9 +195,9 @@ func (c *crowd) decide(name string) Result {
 }
 
 // once is the identity of a request; body is any JSON.
-func parseOnce(t testing.TB, key, endpoint, body string) wire.Once {
+func keyOf(t testing.TB, key, endpoint, body string) canonical.IdempotencyKey {
 	t.Helper()
-	o, err := wire.ParseOnce(key, endpoint, []byte(body))
+	o, err := canonical.ParseIdempotencyKey(key, endpoint, []byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func (r *rig) request(size int) Request {
 	spec := fmt.Sprintf(`{"size":%d}`, size)
 	return Request{
 		Tenant: tenantA, Kind: "crowd", Spec: []byte(spec), Actor: "ann", CorrelationID: fmt.Sprint("corr-", r.keys),
-		Once: parseOnce(r.T, fmt.Sprint("key-", r.keys), "POST /bulks", spec),
+		Idempotency: keyOf(r.T, fmt.Sprint("key-", r.keys), "POST /bulks", spec),
 	}
 }
 
@@ -219,7 +219,7 @@ func (r *rig) order(id, what string) Order {
 	r.keys++
 	return Order{
 		Tenant: tenantA, ID: id, Actor: "bob", CorrelationID: fmt.Sprint("corr-", r.keys),
-		Once: parseOnce(r.T, fmt.Sprint("key-", r.keys), "POST /bulks/"+id+"/"+what, `{}`),
+		Idempotency: keyOf(r.T, fmt.Sprint("key-", r.keys), "POST /bulks/"+id+"/"+what, `{}`),
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/stalltest"
 )
 
@@ -181,7 +181,7 @@ func TestWhatIsPastItsTimeIsDeleted(t *testing.T) {
 		r.must(r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			now, err := r.now(ctx, tx)
 			if err == nil {
-				_, err = idempotency.Retain(ctx, tx, wire.Stamp(now), 0, 100)
+				_, err = idempotency.Retain(ctx, tx, canonical.Stamp(now), 0, 100)
 			}
 			return err
 		}))

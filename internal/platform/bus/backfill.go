@@ -5,18 +5,19 @@ import (
 	"math"
 	"slices"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 type backfillRange struct {
-	after  int64         // id
-	tenant string        // "": all
-	made   [2]wire.Stamp // created: inclusive, exclusive
-	sent   [2]wire.Stamp // published: inclusive, exclusive
+	after  int64              // id
+	tenant string             // "": all
+	made   [2]canonical.Stamp // created: inclusive, exclusive
+	sent   [2]canonical.Stamp // published: inclusive, exclusive
 }
 
-var always = [2]wire.Stamp{0, math.MaxInt64}
+var always = [2]canonical.Stamp{0, math.MaxInt64}
 
 type backfillPage struct {
 	items []item
@@ -35,7 +36,7 @@ func (rp *replayer) outboxPage(ctx context.Context, of backfillRange) (found bac
 			return err
 		}
 		var next int64
-		var made wire.Stamp
+		var made canonical.Stamp
 		err = tx.Row(ctx, "SELECT id, created_at FROM outbox_events WHERE id > $1 ORDER BY id LIMIT 1",
 			found.upto).Scan(&next, &made)
 		if found.more = err == nil && made-skew < of.made[1]; found.more {
@@ -53,7 +54,7 @@ func (rp *replayer) readRows(
 	q := queriesOf(tx)
 	args := q.page(of.after, found.upto, rp.lease.part, of.sent[0], of.sent[1], of.made[0], of.made[1], of.tenant,
 		batchMost)
-	var at wire.Stamp
+	var at canonical.Stamp
 	rows := outboxRows{query: q.backfill, args: args, part: rp.lease.part, limit: batchMost, more: []any{&at}}
 	last, full, err := rows.read(ctx, tx, func(id int64, m Message) {
 		if rp.consumer.wants(m.Type) {
@@ -73,8 +74,8 @@ func (rp *replayer) catchUp(ctx context.Context, first uint64) error {
 	rp.bus.log.Warn("a reader was away for longer than its stream keeps messages; it reads the source",
 		"consumer", rp.consumer.Name, "partition", rp.lease.part)
 	page := rp.outboxPage
-	of := backfillRange{made: always, sent: [2]wire.Stamp{rp.progress.pos.relayed, math.MaxInt64}}
-	if rp.consumer.Stream == wire.Executions {
+	of := backfillRange{made: always, sent: [2]canonical.Stamp{rp.progress.pos.relayed, math.MaxInt64}}
+	if rp.consumer.Stream == events.Executions {
 		page, of.after = rp.logPage, rp.progress.pos.source
 	}
 	for more := true; more; {

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/stalltest"
 )
 
 // fill puts many events of another tenant into the outbox, written at an instant and
 // published since.
-func (r *rig) fill(n int, created wire.Stamp) {
+func (r *rig) fill(n int, created canonical.Stamp) {
 	r.Helper()
 	r.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
 		INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id, event_type,
@@ -27,7 +28,7 @@ func (r *rig) fill(n int, created wire.Stamp) {
 
 // lately is when something was published that the bus does not delete yet, as it begins to do
 // ten seconds after its start.
-func lately() wire.Stamp { return wire.Stamp(time.Now().Add(-time.Hour).UnixMilli()) }
+func lately() canonical.Stamp { return canonical.Stamp(time.Now().Add(-time.Hour).UnixMilli()) }
 
 // replaying is a consumer that has taken something from every partition, and how many
 // pages of replays it has taken.
@@ -42,7 +43,7 @@ func (r *rig) replaying() (b *bus.Bus, pages *atomic.Int64) {
 			}
 		},
 	})
-	var all []wire.Event
+	var all []events.Event
 	for i := range 20 {
 		all = append(all, r.event(fmt.Sprint("seen", i)))
 	}
@@ -53,7 +54,7 @@ func (r *rig) replaying() (b *bus.Bus, pages *atomic.Int64) {
 }
 
 // replayed waits for a replay of a range of time.
-func (r *rig) replayed(b *bus.Bus, from, to wire.Stamp) {
+func (r *rig) replayed(b *bus.Bus, from, to canonical.Stamp) {
 	r.Helper()
 	ans, err := r.startReplay(b, "k", "c", from, to)
 	r.must(err)
@@ -80,7 +81,7 @@ func TestAReplayLooksAtItsOwnPartOfTheOutbox(t *testing.T) {
 		if got := r.ids("c", first.Key); !slices.Equal(got, idsOf(first, last)) {
 			t.Errorf("got %v, want the two of its range", got)
 		}
-		if got := pages.Load(); got < 3*wire.Partitions || got > 4*wire.Partitions {
+		if got := pages.Load(); got < 3*events.Partitions || got > 4*events.Partitions {
 			t.Errorf("it took %d pages", got)
 		}
 	})
@@ -90,7 +91,7 @@ func TestAReplayLooksAtItsOwnPartOfTheOutbox(t *testing.T) {
 func TestAReplayTakesLargeEventsAFewAtATime(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		b, pages := r.replaying()
-		var all []wire.Event
+		var all []events.Event
 		for range 20 {
 			e := r.event("x")
 			e.Type = "RecordUpdated"
@@ -106,7 +107,7 @@ func TestAReplayTakesLargeEventsAFewAtATime(t *testing.T) {
 		if got := r.ids("c", all[0].Key); !slices.Equal(got, idsOf(all...)) {
 			t.Errorf("%d events were taken, want all of the range in order", len(got))
 		}
-		if got := pages.Load(); got < 3+wire.Partitions-1 {
+		if got := pages.Load(); got < 3+events.Partitions-1 {
 			t.Errorf("it took %d pages, for 20 MB", got)
 		}
 	})
@@ -121,7 +122,7 @@ func TestAReplayReachesTheEndOfWhatWasPublished(t *testing.T) {
 		consumer := c.consumer("c")
 		consumer.Types = []string{"RecordDeleted"}
 		b, stop := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
-		var all []wire.Event
+		var all []events.Event
 		for i := range 20 { // in every partition
 			all = append(all, r.owned(fmt.Sprint("missed", i)))
 		}
@@ -168,7 +169,7 @@ func TestAReplayEndsBehindEventsThatItsConsumerDoesNotTake(t *testing.T) {
 		consumer := newCrew().consumer("c")
 		consumer.Types = []string{"RecordDeleted"}
 		b, _ = r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
-		r.took("c", []wire.Event{taken})
+		r.took("c", []events.Event{taken})
 		r.replayed(b, 1, 0)
 	})
 }
@@ -181,7 +182,7 @@ func TestAReplayRestsHoweverOftenItsReaderIsWoken(t *testing.T) {
 		b, stop := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
 		seen := r.event("x")
 		r.publishAll(b, seen)
-		r.took("c", []wire.Event{seen})
+		r.took("c", []events.Event{seen})
 		r.published()
 		stop()
 		r.exec("DELETE FROM outbox_events")

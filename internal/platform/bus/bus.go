@@ -12,10 +12,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 //go:embed migrations
@@ -25,7 +26,7 @@ func Migration() sqldb.Migration { return sqldb.Tables("bus", files) }
 
 // Handler does SQL in the transaction that also marks the event as processed, and nothing else. It may be called
 // again when that fails. After an error it is retried, up to Consumer.MaxTries times, unless the error is Permanent.
-type Handler func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error
+type Handler func(ctx context.Context, tx *sqldb.Tx, e *events.Event) error
 
 // Permanent marks an error that retries cannot help: the event becomes a dead letter at once.
 func Permanent(err error) error { return &permanent{err} }
@@ -43,12 +44,12 @@ func IsPermanent(err error) bool {
 // Consumer subscribes to events.
 type Consumer struct {
 	Name   string // 1..64 of a-z, 0-9, - and .; the key of its position and marks
-	Stream wire.Stream
+	Stream events.Stream
 	Types  []string // empty: all of the stream
 	Handle Handler
 	// HandleAll does what Handle would for several events, those of a key in order, with fewer statements. When it or
 	// the commit fails, the events are handled one by one. nil: they always are.
-	HandleAll func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error
+	HandleAll func(ctx context.Context, tx *sqldb.Tx, batch []*events.Event) error
 	// GivenUp is called for a skipped event in the transaction of the skip. If it fails, the event is not skipped and
 	// its dead letter is open again. nil: nothing is done.
 	GivenUp Handler
@@ -130,9 +131,9 @@ type Bus struct {
 	replaying sync.Mutex // held during a page of a replay
 }
 
-func (b *Bus) now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
+func (b *Bus) now(ctx context.Context, tx *sqldb.Tx) (canonical.Stamp, error) {
 	now, err := tx.NowBy(ctx, b.cfg.Clock.Now)
-	return wire.Stamp(now), err
+	return canonical.Stamp(now), err
 }
 
 func (b *Bus) read(ctx context.Context, op string, fn sqldb.Func) error {
@@ -189,7 +190,7 @@ func (c *Config) mustBeSound() {
 		}
 		names[consumer.Name] = true
 		for _, typ := range consumer.Types {
-			if _, ok := wire.EventSchema(typ); !ok {
+			if _, ok := events.EventSchema(typ); !ok {
 				panic(fmt.Sprintf("bus: consumer %s asks for events of type %s, which does not exist", consumer.Name,
 					typ))
 			}
@@ -205,7 +206,7 @@ func (b *Bus) assignments() map[assignment]func(context.Context, lease) error {
 	if b.cfg.Apart {
 		all[assignment{homeAssignment, 0}] = func(ctx context.Context, _ lease) error { <-ctx.Done(); return nil }
 	}
-	for part := range wire.Partitions {
+	for part := range events.Partitions {
 		all[assignment{relayOutbox, part}] = func(ctx context.Context, l lease) error {
 			return runOutboxRelay(ctx, b, l)
 		}
@@ -236,8 +237,8 @@ func (b *Bus) Run(ctx context.Context) error {
 // once runs a command once per idempotency key and stores the answer in the same transaction. replay: it is a stored
 // answer. An error is not stored.
 func once[T any](
-	ctx context.Context, b *Bus, op, tenant string, key *wire.Once,
-	do func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (T, error),
+	ctx context.Context, b *Bus, op, tenant string, key *canonical.IdempotencyKey,
+	do func(ctx context.Context, tx *sqldb.Tx, now canonical.Stamp) (T, error),
 ) (answer T, replay bool, err error) {
 	err = b.write(ctx, op, func(ctx context.Context, tx *sqldb.Tx) error {
 		now, err := b.now(ctx, tx)

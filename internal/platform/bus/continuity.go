@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // continuityCheck verifies that each message follows its predecessor. A stream that lost its tail and grew again
@@ -86,7 +86,7 @@ func ignoreNoRow(err error) error {
 // returns the gap after the commit.
 func (r *reader) reportGap(ctx context.Context, g *gap) error {
 	source, of := "outbox", assignment{relayOutbox, r.lease.part}
-	if r.consumer.Stream == wire.Executions {
+	if r.consumer.Stream == events.Executions {
 		source, of = "log", assignment{relayLog, 0}
 	}
 	var passed int64

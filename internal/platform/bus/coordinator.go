@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // processLease prefixes the rows by which processes show that they are alive. They are no assignments.
@@ -99,7 +99,7 @@ func (k *coordinator) claim(ctx context.Context, tx *sqldb.Tx) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	me, until := k.bus.cfg.Instance, now+wire.Stamp(k.bus.cfg.Lease.Milliseconds())
+	me, until := k.bus.cfg.Instance, now+canonical.Stamp(k.bus.cfg.Lease.Milliseconds())
 	if _, err := tx.Exec(ctx, `INSERT INTO bus_lease (name, part, epoch, holder, until) VALUES ($1, 0, 0, $2, $3)
 		ON CONFLICT (name, part) DO UPDATE SET until = excluded.until`, processLease+me, me, until); err != nil {
 		return plan{}, err
@@ -126,7 +126,7 @@ func (k *coordinator) claim(ctx context.Context, tx *sqldb.Tx) (plan, error) {
 	return out, k.renew(ctx, tx, until, out.lost)
 }
 
-func (k *coordinator) renew(ctx context.Context, tx *sqldb.Tx, until wire.Stamp, lost []assignment) error {
+func (k *coordinator) renew(ctx context.Context, tx *sqldb.Tx, until canonical.Stamp, lost []assignment) error {
 	if k.bus.cfg.Exclusive {
 		return nil // no other process
 	}
@@ -150,7 +150,7 @@ func compareAssignments(a, b assignment) int {
 type leaseRow struct {
 	lease
 	holder string
-	until  wire.Stamp
+	until  canonical.Stamp
 }
 
 func scanLease(row *sqldb.Row) (r leaseRow, err error) {
@@ -159,7 +159,7 @@ func scanLease(row *sqldb.Row) (r leaseRow, err error) {
 }
 
 // decide is the rebalance for the rows of bus_lease.
-func (k *coordinator) decide(rows []leaseRow, now wire.Stamp) (out plan) {
+func (k *coordinator) decide(rows []leaseRow, now canonical.Stamp) (out plan) {
 	me := k.bus.cfg.Instance
 	known := map[assignment]leaseRow{}
 	live := 0
@@ -196,7 +196,7 @@ func (k *coordinator) decide(rows []leaseRow, now wire.Stamp) (out plan) {
 }
 
 // shareApart gives everything to the process with the home assignment, nothing to the others.
-func (k *coordinator) shareApart(home leaseRow, now wire.Stamp) int {
+func (k *coordinator) shareApart(home leaseRow, now canonical.Stamp) int {
 	if k.assigned[assignment{homeAssignment, 0}] != nil || home.holder == "" || home.until <= now ||
 		home.holder == k.bus.cfg.Instance {
 		return len(k.work)

@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/stalltest"
 )
 
@@ -49,7 +49,7 @@ func TestProcessesShareTheAssignmentsAndTakeOverFromEachOther(t *testing.T) {
 	c := newCrew()
 	cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("one"), c.consumer("two")}, Lease: time.Second}
 	start := func(name string) func() { cfg.Instance = name; return r.start(cfg) }
-	const assignments = 3 * wire.Partitions // two consumers and the outbox
+	const assignments = 3 * events.Partitions // two consumers and the outbox
 	stopA := start("a")
 	r.eventually("all for one", func() bool { return cmp.Equal(r.holders(), map[string]int{"a": assignments}) })
 	stopB := start("b")
@@ -59,7 +59,7 @@ func TestProcessesShareTheAssignmentsAndTakeOverFromEachOther(t *testing.T) {
 			"b": assignments / 2,
 		})
 	})
-	var all []wire.Event
+	var all []events.Event
 	for i := range 40 {
 		all = append(all, r.event(fmt.Sprint(i)))
 	}
@@ -107,14 +107,14 @@ func TestASlowHandlerDoesNotCostOtherAssignments(t *testing.T) {
 	called, release := make(chan struct{}), make(chan struct{})
 	defer close(release)
 	call := sync.OnceFunc(func() { close(called) })
-	slow := bus.Consumer{Name: "slow", Handle: func(context.Context, *sqldb.Tx, *wire.Event) error {
+	slow := bus.Consumer{Name: "slow", Handle: func(context.Context, *sqldb.Tx, *events.Event) error {
 		call()
 		<-release
 		return nil
 	}}
 	r.start(bus.Config{Instance: "a", Consumers: []bus.Consumer{slow, newCrew().consumer("idle")}, Lease: time.Second})
 	assignments := "SELECT count(*) FROM bus_lease WHERE holder = 'a' AND name <> 'process:a'"
-	r.eventually("all assignments", func() bool { return r.count(assignments) == 3*wire.Partitions })
+	r.eventually("all assignments", func() bool { return r.count(assignments) == 3*events.Partitions })
 	r.send(r.event("x"))
 	within(t, "the handler is called", called)
 	oldest := func() int {
@@ -155,7 +155,7 @@ func TestEffectsAreOnceAndInOrderWhateverFails(t *testing.T) {
 			var sick atomic.Bool
 			sick.Store(true)
 			var failing atomic.Uint64
-			handle := func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+			handle := func(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 				_, err := tx.Exec(ctx, "INSERT INTO test_effect (consumer, key, event_id, version, idx) VALUES ('c', "+
 					"$1, $2, $3, $4)", e.Key, e.ID, e.Version, e.Index)
 				if n := failing.Add(1); sick.Load() && (n*2654435761>>7)%9 == 0 {
@@ -164,7 +164,7 @@ func TestEffectsAreOnceAndInOrderWhateverFails(t *testing.T) {
 				return err
 			}
 			cfg := bus.Config{Consumers: []bus.Consumer{{Name: "c", Handle: handle, MaxTries: 1000}}}
-			var all []wire.Event
+			var all []events.Event
 			byKey := map[string][]string{}
 			stop := r.start(cfg)
 			for range 400 {

@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 const Automatic = "system"
 
-func redrive(ctx context.Context, tx *sqldb.Tx, l *Foreseen, now wire.Stamp) error {
+func redrive(ctx context.Context, tx *sqldb.Tx, l *Foreseen, now canonical.Stamp) error {
 	d := Decision{Tenant: l.Tenant, Actor: Automatic, Reason: "automatic redrive"}
 	_, err := tx.Exec(ctx, `UPDATE bus_dead SET status = $2, decided_by = $3, decided_at = $4, redrive_at = 0,
 		reason = $5, decided_in = ''
@@ -29,14 +29,18 @@ const (
 )
 
 // redriveAt is when a new dead letter is redriven; 0: never.
-func (dq *deadLetterQueue) redriveAt(cause error, now wire.Stamp) wire.Stamp {
+func (dq *deadLetterQueue) redriveAt(cause error, now canonical.Stamp) canonical.Stamp {
 	if IsPermanent(cause) || dq.consumer.AutoRedrive == 0 {
 		return 0
 	}
-	return now + max(1, wire.Stamp(dq.consumer.AutoRedrive/time.Millisecond))
+	return now + max(1, canonical.Stamp(dq.consumer.AutoRedrive/time.Millisecond))
 }
 
-func (dq *deadLetterQueue) dueForRedrive(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) ([]DeadLetter, error) {
+func (dq *deadLetterQueue) dueForRedrive(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	now canonical.Stamp,
+) ([]DeadLetter, error) {
 	return deadRows(ctx, tx, "SELECT "+deadColumns+` FROM bus_dead WHERE consumer = $1 AND part = $2 AND status = 0
 		AND redrive_at > 0 AND redrive_at <= $3 ORDER BY num LIMIT $4`, dq.consumer.Name, dq.lease.part, now,
 		decideChunk)
@@ -46,9 +50,9 @@ func (dq *deadLetterQueue) dueForRedrive(ctx context.Context, tx *sqldb.Tx, now 
 func (dq *deadLetterQueue) postponeRedrive(
 	ctx context.Context, t *changes, l *Foreseen, guard Guard,
 ) error {
-	var at wire.Stamp
+	var at canonical.Stamp
 	if guard == GuardKeyOrder {
-		at = t.now + wire.Stamp(min(max(dq.consumer.AutoRedrive, putOffLeast), putOffMost)/time.Millisecond)
+		at = t.now + canonical.Stamp(min(max(dq.consumer.AutoRedrive, putOffLeast), putOffMost)/time.Millisecond)
 	}
 	_, err := t.Exec(ctx, "UPDATE bus_dead SET redrive_at = $2 WHERE id = $1 AND status = 0", l.ID, at)
 	return err
@@ -59,8 +63,15 @@ func (dc *decider) autoRedrive(ctx context.Context) (more bool, err error) {
 	if dc.consumer.AutoRedrive == 0 {
 		return false, nil
 	}
-	first, err := readValue[wire.Stamp](ctx, dc.bus, "bus.redrive", `SELECT coalesce(min(redrive_at), 0) FROM bus_dead
-		WHERE consumer = $1 AND part = $2 AND status = 0 AND redrive_at > 0`, dc.consumer.Name, dc.lease.part)
+	first, err := readValue[canonical.Stamp](
+		ctx,
+		dc.bus,
+		"bus.redrive",
+		`SELECT coalesce(min(redrive_at), 0) FROM bus_dead
+		WHERE consumer = $1 AND part = $2 AND status = 0 AND redrive_at > 0`,
+		dc.consumer.Name,
+		dc.lease.part,
+	)
 	if err != nil || first == 0 || first > dc.machineNow() {
 		return false, err
 	}

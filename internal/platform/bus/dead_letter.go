@@ -8,9 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // MaxTries is the default of Consumer.MaxTries.
@@ -43,13 +44,13 @@ func (v verdict) ended() Status {
 	return Applied
 }
 
-func conflictOf(e *wire.Event, last keyVersion) error {
+func conflictOf(e *events.Event, last keyVersion) error {
 	return fault.New(fault.Conflict, "EVENT_CONFLICT",
 		"event %s has version %v, index %d of its key, and so has event %s, which was taken before",
 		e.ID, e.Version, e.Index, last.eventID)
 }
 
-func failure(at wire.Stamp, attempt int, cause error) Failure {
+func failure(at canonical.Stamp, attempt int, cause error) Failure {
 	text := strings.ReplaceAll(strings.ToValidUTF8(cause.Error(), "\uFFFD"), "\x00", "\uFFFD") // PostgreSQL has no NUL
 	if len(text) > maxErrorText {
 		text = strings.ToValidUTF8(text[:maxErrorText], "") + "…"
@@ -89,7 +90,7 @@ type deadLetterQueue struct {
 	deadKeys map[string]bool // keys whose dead letters the consumer moved past
 }
 
-func (dq *deadLetterQueue) isDead(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (bool, error) {
+func (dq *deadLetterQueue) isDead(ctx context.Context, tx *sqldb.Tx, e *events.Event) (bool, error) {
 	var n int
 	err := tx.Row(ctx, "SELECT count(*) FROM bus_dead WHERE consumer = $1 AND partition_key = $2 AND event_id = $3",
 		dq.consumer.Name, e.Key, e.ID).Scan(&n)
@@ -98,7 +99,7 @@ func (dq *deadLetterQueue) isDead(ctx context.Context, tx *sqldb.Tx, e *wire.Eve
 
 // isKnownDead reports whether a redelivered event is a dead letter that the consumer moved past. It stays with the
 // operator, even if it could be applied now, and counts as a duplicate.
-func (dq *deadLetterQueue) isKnownDead(ctx context.Context, t *changes, e *wire.Event) (bool, error) {
+func (dq *deadLetterQueue) isKnownDead(ctx context.Context, t *changes, e *events.Event) (bool, error) {
 	if !dq.consumer.Continue || !dq.deadKeys[e.Key] && !slices.Contains(t.deadKeys, e.Key) {
 		return false, nil
 	}

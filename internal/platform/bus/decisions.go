@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // decisionsAtOnce is how many decisions a transaction carries out.
@@ -99,7 +99,7 @@ func (dc *decider) skip(ctx context.Context, t *changes, l *decidedLetter) error
 
 // markSkipped marks an event as processed and calls GivenUp. failed is the consumer's refusal, after which nothing
 // was written; err is why the transaction cannot continue.
-func (dc *decider) markSkipped(ctx context.Context, t *changes, e *wire.Event) (failed, err error) {
+func (dc *decider) markSkipped(ctx context.Context, t *changes, e *events.Event) (failed, err error) {
 	err = t.Savepoint(ctx, func(ctx context.Context) error {
 		if err := t.Batch(ctx, dc.dedupe.insert(e)); err != nil {
 			return err

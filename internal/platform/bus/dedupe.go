@@ -3,12 +3,13 @@ package bus
 import (
 	"context"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // dayOf is the day of an event's mark.
-func dayOf(at wire.Stamp) int64 { return int64(at / day) }
+func dayOf(at canonical.Stamp) int64 { return int64(at / day) }
 
 const onceOnly = "ON CONFLICT (day, consumer, tenant_id, event_id) DO NOTHING"
 
@@ -60,7 +61,7 @@ func (dd *dedupe) mark(ctx context.Context, t *changes, todo []*item) ([]*item, 
 }
 
 // insert is the statement of mark; a duplicate changes no row.
-func (dd *dedupe) insert(e *wire.Event) sqldb.Stmt {
+func (dd *dedupe) insert(e *events.Event) sqldb.Stmt {
 	return sqldb.Stmt{
 		Query: `INSERT INTO processed_events (day, consumer, tenant_id, event_id) VALUES ($1, $2, $3, $4) ` + onceOnly,
 		Args:  []any{dayOf(e.OccurredAt), dd.consumer.Name, e.Tenant, e.ID},

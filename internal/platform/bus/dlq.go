@@ -7,9 +7,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // DeadLetter is an event that a consumer could not apply.
@@ -22,21 +22,21 @@ type DeadLetter struct {
 	Key           string // partitionKey
 	EventID       string
 	EventType     string
-	Version       wire.Stamp
+	Version       canonical.Stamp
 	Index         int
 	ReasonClass   fault.ReasonClass
 	ReasonCode    string
 	RetryAdvice   fault.RetryAdvice
 	Error         string // last
 	Attempts      int
-	FirstFailedAt wire.Stamp
-	DeadAt        wire.Stamp
-	RedriveAt     wire.Stamp // automatically; 0: never
-	DecidedBy     string     // "": no decision, or unknown
-	DecidedAt     wire.Stamp
+	FirstFailedAt canonical.Stamp
+	DeadAt        canonical.Stamp
+	RedriveAt     canonical.Stamp // automatically; 0: never
+	DecidedBy     string          // "": no decision, or unknown
+	DecidedAt     canonical.Stamp
 	DecidedIn     string // bulk of the last decision
 	Reason        string // of the decision
-	EndedAt       wire.Stamp
+	EndedAt       canonical.Stamp
 	Num           int64 // in the order of first deaths
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 type Guard string
@@ -72,10 +72,15 @@ func (s Status) decide(skip bool, v Verdict) (Status, Guard) {
 }
 
 // DecideDead stores a decision and its audit entry; the reader of the partition carries it out.
-func (b *Bus) DecideDead(ctx context.Context, d Decision, id string, key wire.Once) (ans DeadAnswer, err error) {
+func (b *Bus) DecideDead(
+	ctx context.Context,
+	d Decision,
+	id string,
+	key canonical.IdempotencyKey,
+) (ans DeadAnswer, err error) {
 	var l DeadLetter
 	ans, replay, err := once(ctx, b, "bus.decide", d.Tenant, &key,
-		func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (ans DeadAnswer, err error) {
+		func(ctx context.Context, tx *sqldb.Tx, now canonical.Stamp) (ans DeadAnswer, err error) {
 			one, err := d.decide(ctx, tx, []string{id}, now)
 			if err == nil && one[0].ID == "" {
 				err = deadNotFound(id)
@@ -95,7 +100,7 @@ func (b *Bus) DecideDead(ctx context.Context, d Decision, id string, key wire.On
 }
 
 // decide decides about each dead letter on its own and returns them as they were before.
-func (d *Decision) decide(ctx context.Context, tx *sqldb.Tx, ids []string, now wire.Stamp) ([]Decided, error) {
+func (d *Decision) decide(ctx context.Context, tx *sqldb.Tx, ids []string, now canonical.Stamp) ([]Decided, error) {
 	seen, err := foresee(ctx, tx, d.Tenant, nil, ids, true)
 	if err != nil {
 		return nil, err
@@ -136,7 +141,7 @@ func (d *Decision) decide(ctx context.Context, tx *sqldb.Tx, ids []string, now w
 	return out, tx.Batch(ctx, stmts...)
 }
 
-func (d *Decision) entry(l *DeadLetter, ans *DeadAnswer, now wire.Stamp) audit.Entry {
+func (d *Decision) entry(l *DeadLetter, ans *DeadAnswer, now canonical.Stamp) audit.Entry {
 	detail, _ := json.Marshal(struct { // cannot fail
 		Consumer  string  `json:"consumer"`
 		EventType string  `json:"eventType"`

@@ -4,14 +4,15 @@ import (
 	"context"
 	"strings"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 type Inspection struct {
 	Foreseen
 	Failures []Failure
-	Event    *wire.Event // without hidden values; nil: the body is no event of the tenant
+	Event    *events.Event // without hidden values; nil: the body is no event of the tenant
 	// Withheld: there is no event, or its payload breaks the schema, so that sensitive fields cannot be found in it.
 	Withheld bool
 	Waiting  int            // parked events of its key, up to MaxWaiting
@@ -19,11 +20,11 @@ type Inspection struct {
 }
 
 type WaitingEvent struct {
-	EventID   string     `json:"eventId"`
-	EventType string     `json:"eventType"`
-	Version   wire.Stamp `json:"recordVersion,omitzero"`
-	Index     int        `json:"index"`
-	At        wire.Stamp `json:"waitingSince"`
+	EventID   string          `json:"eventId"`
+	EventType string          `json:"eventType"`
+	Version   canonical.Stamp `json:"recordVersion,omitzero"`
+	Index     int             `json:"index"`
+	At        canonical.Stamp `json:"waitingSince"`
 }
 
 const (
@@ -56,8 +57,8 @@ func (b *Bus) InspectDead(ctx context.Context, tenant, id string) (out Inspectio
 // redact hides fields of an event. They may have been marked after it was published.
 func (m *mask) redact(
 	ctx context.Context, tx *sqldb.Tx, tenant string, body []byte,
-) (e *wire.Event, withheld bool, err error) {
-	parsed, err := wire.ParseEvent(body)
+) (e *events.Event, withheld bool, err error) {
+	parsed, err := events.ParseEvent(body)
 	switch {
 	case err != nil || parsed.Tenant != tenant:
 		return nil, true, nil

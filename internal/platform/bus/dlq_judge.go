@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Verdict is the outcome of a redrive.
@@ -145,7 +145,7 @@ func processedOf(ctx context.Context, tx *sqldb.Tx, letters []DeadLetter, bodies
 	var stmts []sqldb.Stmt
 	for i := range letters {
 		l := &letters[i]
-		e, err := wire.ParseEvent(bodies[i])
+		e, err := events.ParseEvent(bodies[i])
 		if err != nil {
 			continue
 		}

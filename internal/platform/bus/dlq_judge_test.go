@@ -5,14 +5,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 )
 
 // TestWhatBecomesOfADeadLetterIsForeseen goes through what can be known of a key.
 // Places are written as version, index and event.
 func TestWhatBecomesOfADeadLetterIsForeseen(t *testing.T) {
 	at := func(version, index int, event string) keyVersion {
-		return keyVersion{wire.Stamp(1000 + version), index, event}
+		return keyVersion{canonical.Stamp(1000 + version), index, event}
 	}
 	alone := func(p keyVersion) []candidate { return []candidate{{p, false}} }
 	for _, tt := range []struct {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"strconv"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // DeadFilter selects dead letters of a tenant. Empty fields select everything; without a status, OPEN ones.
@@ -16,7 +16,7 @@ type DeadFilter struct {
 	EventType        string
 	Key              string
 	ReasonClass      fault.ReasonClass
-	DeadFrom, DeadTo wire.Stamp // inclusive, exclusive
+	DeadFrom, DeadTo canonical.Stamp // inclusive, exclusive
 }
 
 // Matches ignores the status.

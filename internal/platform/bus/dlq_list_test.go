@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 func TestDeadLettersAreFilteredNewestFirst(t *testing.T) {
@@ -21,7 +21,7 @@ func TestDeadLettersAreFilteredNewestFirst(t *testing.T) {
 		c.fail("", nil)
 		x, y := r.event("x"), r.event("y")
 		var dead int // when the last one became a dead letter
-		for _, e := range []wire.Event{x, y} {
+		for _, e := range []events.Event{x, y} {
 			r.eventually("a later instant", func() bool { return int(time.Now().UnixMilli()) > dead })
 			c.fail(e.Key, bus.Permanent(errSick))
 			r.send(e)
@@ -103,7 +103,7 @@ func TestNobodySeesTheDeadLettersOfOthers(t *testing.T) {
 			t.Errorf("a look: %v", err)
 		}
 		_, err = b.DecideDead(t.Context(), bus.Decision{Tenant: tenantB, Skip: true, Reason: "mine?"}, l.ID,
-			onceOf(t, "k", "POST /x", "{}"))
+			keyOf(t, "k", "POST /x", "{}"))
 		if fault.KindOf(err) != fault.NotFound {
 			t.Errorf("a decision: %v", err)
 		}
@@ -133,11 +133,11 @@ func TestTheEventsParkedAfterADeadLetterAreShown(t *testing.T) {
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		first := r.event("x")
 		c.fail(first.Key, bus.Permanent(errSick))
-		behind := make([]wire.Event, 103)
+		behind := make([]events.Event, 103)
 		for i := range behind {
 			behind[i] = r.event("x")
 		}
-		r.send(append([]wire.Event{first}, behind...)...)
+		r.send(append([]events.Event{first}, behind...)...)
 		r.eventually("all behind it", func() bool { return r.count("SELECT count(*) FROM bus_parked") == len(behind) })
 		page, _, err := b.DeadLetters(t.Context(), tenantA, bus.DeadFilter{}, 0, 10)
 		r.must(err)
@@ -158,7 +158,7 @@ func TestTheEventsParkedAfterADeadLetterAreShown(t *testing.T) {
 		}
 		states, err := b.Consumers(t.Context(), tenantA)
 		r.must(err)
-		p := states[0].Parts[wire.Partition(first.Key)]
+		p := states[0].Parts[events.Partition(first.Key)]
 		if p.Dead != 1 || p.Blocked != 1 || p.Retrying != 0 || p.WaitingSince == 0 || p.Holder == "" || p.Failed != 1 ||
 			p.Seq == 0 || p.SeenAt == 0 {
 			t.Errorf("the consumer is at %+v", p)
@@ -187,7 +187,7 @@ func TestSensitiveFieldsAreNotShown(t *testing.T) {
 		odd := r.event("odd")
 		odd.Type, odd.Payload = "RecordUpdated", []byte(`{"objectName":"Account","fieldChanges":[{"ssn":"secret"}]}`)
 		for _, tt := range []struct {
-			event    wire.Event
+			event    events.Event
 			withheld bool
 		}{{e, false}, {odd, true}} {
 			l := r.bury(b, c, tt.event)[0]

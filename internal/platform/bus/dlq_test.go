@@ -14,35 +14,36 @@ import (
 
 	"renga.dev/renga/internal/platform/audit"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
-// onceOf is the key of a request.
-func onceOf(t testing.TB, key, endpoint, body string) wire.Once {
+// keyOf is the key of a request.
+func keyOf(t testing.TB, key, endpoint, body string) canonical.IdempotencyKey {
 	t.Helper()
-	once, err := wire.ParseOnce(key, endpoint, []byte(body))
+	idempotencyKey, err := canonical.ParseIdempotencyKey(key, endpoint, []byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return once
+	return idempotencyKey
 }
 
 // bury sends events that fail for good, and gives the dead letters in their order.
-func (r *rig) bury(b *bus.Bus, c *crew, events ...wire.Event) []bus.DeadLetter {
+func (r *rig) bury(b *bus.Bus, c *crew, batch ...events.Event) []bus.DeadLetter {
 	r.Helper()
 	before := r.count("SELECT count(*) FROM bus_dead")
-	for _, e := range events {
+	for _, e := range batch {
 		c.fail(e.Key, bus.Permanent(errSick))
 	}
-	r.send(events...)
-	r.eventually("dead letters", func() bool { return r.count("SELECT count(*) FROM bus_dead") == before+len(events) })
-	for _, e := range events {
+	r.send(batch...)
+	r.eventually("dead letters", func() bool { return r.count("SELECT count(*) FROM bus_dead") == before+len(batch) })
+	for _, e := range batch {
 		c.fail(e.Key, nil)
 	}
 	var letters []bus.DeadLetter
-	for _, e := range events {
+	for _, e := range batch {
 		page, _, err := b.DeadLetters(r.Context(), e.Tenant, bus.DeadFilter{Key: e.Key}, 0, 100)
 		r.must(err)
 		i := slices.IndexFunc(page, func(l bus.DeadLetter) bool { return l.EventID == e.ID })
@@ -55,7 +56,7 @@ func (r *rig) bury(b *bus.Bus, c *crew, events ...wire.Event) []bus.DeadLetter {
 func (r *rig) decideOn(b *bus.Bus, id string, skip bool) bus.DeadAnswer {
 	r.Helper()
 	d := bus.Decision{Tenant: tenantA, Skip: skip, Reason: "because", Actor: "ann", CorrelationID: "call-1"}
-	ans, err := b.DecideDead(r.Context(), d, id, onceOf(r, uuid.NewString(), "POST /events/dlq/"+id+"/x", "{}"))
+	ans, err := b.DecideDead(r.Context(), d, id, keyOf(r, uuid.NewString(), "POST /events/dlq/"+id+"/x", "{}"))
 	r.must(err)
 	return ans
 }
@@ -85,9 +86,9 @@ func TestARedriveIsDecidedOnceAndCarriedOut(t *testing.T) {
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		e := r.event("x")
 		l := r.bury(b, c, e)[0]
-		once := onceOf(t, "k", "POST /events/dlq/"+l.ID+"/redrive", `{"dryRun":false}`)
+		key := keyOf(t, "k", "POST /events/dlq/"+l.ID+"/redrive", `{"dryRun":false}`)
 		d := bus.Decision{Tenant: tenantA, Actor: "ann", CorrelationID: "call-1"}
-		first, err := b.DecideDead(t.Context(), d, l.ID, once)
+		first, err := b.DecideDead(t.Context(), d, l.ID, key)
 		r.must(err)
 		want := bus.DeadAnswer{
 			ID: l.ID, Status: bus.Redriving, Verdict: bus.WillApply, CorrelationID: "call-1",
@@ -100,7 +101,7 @@ func TestARedriveIsDecidedOnceAndCarriedOut(t *testing.T) {
 		if got := r.ids("c", ""); !slices.Equal(got, idsOf(e)) {
 			t.Errorf("effects of %v", got)
 		}
-		again, err := b.DecideDead(t.Context(), d, l.ID, once)
+		again, err := b.DecideDead(t.Context(), d, l.ID, key)
 		r.must(err)
 		want.Replay = true
 		if diff := cmp.Diff(want, again); diff != "" {
@@ -112,7 +113,7 @@ func TestARedriveIsDecidedOnceAndCarriedOut(t *testing.T) {
 		if ans := r.decideOn(b, l.ID, true); ans.Refused != bus.GuardDeadOpen || ans.Status != bus.Applied {
 			t.Errorf("another decision: %+v", ans)
 		}
-		_, err = b.DecideDead(t.Context(), d, l.ID, onceOf(t, "k", once.Endpoint, `{"dryRun":true}`))
+		_, err = b.DecideDead(t.Context(), d, l.ID, keyOf(t, "k", key.Endpoint, `{"dryRun":true}`))
 		if told, _ := fault.As(err); told == nil || told.Code != "IDEMPOTENCY_CONFLICT" {
 			t.Errorf("the key with another body: %v", err)
 		}
@@ -153,7 +154,7 @@ func TestADeadLetterWhoseConsumerRefusesASkipIsOpenAgain(t *testing.T) {
 		how.Store("panic")
 		consumer := c.consumer("c")
 		sick := r.event("sick")
-		consumer.GivenUp = func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+		consumer.GivenUp = func(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 			if e.Key != sick.Key {
 				return nil
 			}
@@ -345,7 +346,7 @@ func TestOfTwoWhoDecideAtOnceOneWins(t *testing.T) {
 				wg.Go(func() {
 					d := bus.Decision{Tenant: tenantA, Skip: n%2 == 0, Reason: "r", Actor: fmt.Sprint(n)}
 					var err error
-					if answers[n], err = b.DecideDead(t.Context(), d, l.ID, onceOf(t, fmt.Sprint("k", i, n), "POST /x",
+					if answers[n], err = b.DecideDead(t.Context(), d, l.ID, keyOf(t, fmt.Sprint("k", i, n), "POST /x",
 						"{}")); err != nil {
 						t.Error(err)
 					}

@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // handleTimeout limits a handler that is called alone. PostgreSQL lets a transaction idle for longer.
@@ -30,9 +30,9 @@ func (iv *invoker) handleAll(ctx context.Context, tx *sqldb.Tx, todo []*item) (e
 		}
 		return nil
 	}
-	events := make([]*wire.Event, len(todo))
+	batch := make([]*events.Event, len(todo))
 	for i, it := range todo {
-		events[i] = &it.event
+		batch[i] = &it.event
 		if guilty := iv.poison.failureOf(it.event.ID); guilty != nil {
 			return guilty
 		}
@@ -42,15 +42,15 @@ func (iv *invoker) handleAll(ctx context.Context, tx *sqldb.Tx, todo []*item) (e
 			err = fmt.Errorf("the handler panicked: %v", p) // it will again, alone
 		}
 	}()
-	for _, e := range events {
+	for _, e := range batch {
 		iv.poison.noteCall(e.ID, 0)
 	}
-	err = iv.consumer.HandleAll(ctx, tx, events)
+	err = iv.consumer.HandleAll(ctx, tx, batch)
 	iv.bus.cfg.Passed("reader.handled")
 	return err
 }
 
-func (iv *invoker) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
+func (iv *invoker) handle(ctx context.Context, tx *sqldb.Tx, e *events.Event) (err error) {
 	defer iv.recovered("a handler of events panicked", e, &err)
 	if guilty := iv.poison.failureOf(e.ID); guilty != nil {
 		return guilty
@@ -62,7 +62,7 @@ func (iv *invoker) handle(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err
 	return err
 }
 
-func (iv *invoker) handleSkipped(ctx context.Context, tx *sqldb.Tx, e *wire.Event) (err error) {
+func (iv *invoker) handleSkipped(ctx context.Context, tx *sqldb.Tx, e *events.Event) (err error) {
 	if iv.consumer.GivenUp == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (iv *invoker) handleSkipped(ctx context.Context, tx *sqldb.Tx, e *wire.Even
 }
 
 // recovered makes an error of a panic, and logs it. It must be deferred.
-func (iv *invoker) recovered(message string, e *wire.Event, err *error) {
+func (iv *invoker) recovered(message string, e *events.Event, err *error) {
 	if p := recover(); p != nil {
 		iv.bus.log.Error(message, "consumer", iv.consumer.Name, "eventType", e.Type, "stack", string(debug.Stack()))
 		*err = fmt.Errorf("the handler panicked: %v", p)

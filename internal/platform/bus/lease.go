@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // assignment is a unit of work of one process: a partition of a relay or of a consumer.
@@ -39,7 +39,7 @@ var errLeaseLost = errors.New("the lease was taken by another")
 
 // fence verifies that a lease still stands, or fails with errLeaseLost, and returns the time. It is the first
 // statement of a transaction; on PostgreSQL it locks the row, so that the lease cannot change hands before the end.
-func (b *Bus) fence(ctx context.Context, tx *sqldb.Tx, l lease) (now wire.Stamp, err error) {
+func (b *Bus) fence(ctx context.Context, tx *sqldb.Tx, l lease) (now canonical.Stamp, err error) {
 	return queriesOf(tx).fence(ctx, tx, &b.cfg, l)
 }
 

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 func TestMessagesThatCannotBeCarriedAreRefused(t *testing.T) {
@@ -35,8 +35,8 @@ func TestMessagesThatCannotBeCarriedAreRefused(t *testing.T) {
 		{"a tenant that matches the rest", func(m *Message) { m.Tenant = ">" }, fault.Invalid},
 		{"a tenant with a wide space", func(m *Message) { m.Tenant = "a\u3000b" }, fault.Invalid},
 		{"a type with a dot", func(m *Message) { m.Type = "a.b" }, fault.Invalid},
-		{"a partition too far", func(m *Message) { m.Part = wire.Partitions }, fault.Invalid},
-		{"a body that is too large", func(m *Message) { m.Body = make([]byte, wire.MaxEvent+1) }, fault.TooLarge},
+		{"a partition too far", func(m *Message) { m.Part = events.Partitions }, fault.Invalid},
+		{"a body that is too large", func(m *Message) { m.Body = make([]byte, events.MaxEvent+1) }, fault.TooLarge},
 	} {
 		m := sound
 		tt.spoil(&m)

@@ -6,14 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 type ConsumerState struct {
 	Name       string
 	Configured bool // by this process; others may know more consumers
-	Stream     wire.Stream
+	Stream     events.Stream
 	Types      []string // empty: all
 	Continue   bool
 	Parts      []ReaderState
@@ -24,15 +25,15 @@ type ConsumerState struct {
 type ReaderState struct {
 	Part         int             `json:"partition"`
 	Holder       string          `json:"holder,omitempty"`    // process that reads; "": none
-	LeaseUntil   wire.Stamp      `json:"leaseUntil,omitzero"` // 0: as long as that process lives
+	LeaseUntil   canonical.Stamp `json:"leaseUntil,omitzero"` // 0: as long as that process lives
 	Seq          int64           `json:"seq"`
-	RelayedAt    wire.Stamp      `json:"publishedAt,omitzero"` // when the event at Seq was published
+	RelayedAt    canonical.Stamp `json:"publishedAt,omitzero"` // when the event at Seq was published
 	Pending      int64           `json:"pending"`              // events of the stream that follow, about
-	SeenAt       wire.Stamp      `json:"seenAt,omitzero"`      // when Pending was committed
+	SeenAt       canonical.Stamp `json:"seenAt,omitzero"`      // when Pending was committed
 	ReplayCounts `json:"counts"` // events so far
 	BlockedKeys  `json:"waitingKeys"`
-	WaitingSince wire.Stamp `json:"waitingSince,omitzero"` // of the longest blocked key
-	Dead         int        `json:"deadLetters"`           // open dead letters
+	WaitingSince canonical.Stamp `json:"waitingSince,omitzero"` // of the longest blocked key
+	Dead         int             `json:"deadLetters"`           // open dead letters
 }
 
 // BlockedKeys counts blocked keys: those to retry, and those to decide.
@@ -69,14 +70,14 @@ func (b *Bus) Consumers(ctx context.Context, tenant string) (all []ConsumerState
 
 type survey struct {
 	consumers map[string]*ConsumerState
-	now       wire.Stamp
+	now       canonical.Stamp
 	forever   bool // leases do not expire
 }
 
 func (s *survey) consumer(name string) *ConsumerState {
 	c := s.consumers[name]
 	if c == nil {
-		c = &ConsumerState{Name: name, Parts: make([]ReaderState, wire.Partitions)}
+		c = &ConsumerState{Name: name, Parts: make([]ReaderState, events.Partitions)}
 		for i := range c.Parts {
 			c.Parts[i].Part = i
 		}
@@ -87,7 +88,7 @@ func (s *survey) consumer(name string) *ConsumerState {
 
 // reader is a partition's state; a dummy if there is no such partition.
 func (s *survey) reader(name string, part int) *ReaderState {
-	if part < 0 || part >= wire.Partitions {
+	if part < 0 || part >= events.Partitions {
 		return &ReaderState{}
 	}
 	return &s.consumer(name).Parts[part]
@@ -117,7 +118,7 @@ func (s *survey) questions(tenant string) []sqldb.Stmt {
 func (s *survey) noteReader(row *sqldb.Row) error {
 	var name string
 	var r ReaderState
-	var stream wire.Stream
+	var stream events.Stream
 	err := row.Scan(&name, &r.Part, &stream, &r.Seq, &r.RelayedAt, &r.Pending, &r.SeenAt, &r.Applied, &r.Duplicate,
 		&r.Stale, &r.Failed)
 	if c := s.consumer(name); !c.Configured {
@@ -130,7 +131,7 @@ func (s *survey) noteReader(row *sqldb.Row) error {
 func (s *survey) noteLease(row *sqldb.Row) error {
 	var name, holder string
 	var part int
-	var until wire.Stamp
+	var until canonical.Stamp
 	err := row.Scan(&name, &part, &holder, &until)
 	if consumer, ok := strings.CutPrefix(name, "reader:"); ok && s.consumers[consumer] != nil {
 		r := s.reader(consumer, part)
@@ -145,7 +146,7 @@ func (b *Bus) Parked(ctx context.Context) (int64, error) {
 }
 
 // holderOf is the holder of a lease and its end; forever: leases do not expire.
-func holderOf(holder string, until, now wire.Stamp, forever bool) (string, wire.Stamp) {
+func holderOf(holder string, until, now canonical.Stamp, forever bool) (string, canonical.Stamp) {
 	switch {
 	case forever:
 		return holder, 0
@@ -158,7 +159,7 @@ func holderOf(holder string, until, now wire.Stamp, forever bool) (string, wire.
 func (s *survey) noteLane(row *sqldb.Row) error {
 	var name string
 	var part, state, n int
-	var since wire.Stamp
+	var since canonical.Stamp
 	err := row.Scan(&name, &part, &state, &n, &since)
 	r := s.reader(name, part)
 	if state == 0 {

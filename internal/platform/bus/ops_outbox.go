@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 type EventFilter struct {
@@ -16,14 +16,14 @@ type EventFilter struct {
 }
 
 type OutboxRow struct {
-	ID          int64      `json:"position"`
-	EventID     string     `json:"eventId"`
-	EventType   string     `json:"eventType"`
-	Key         string     `json:"partitionKey"`
-	Part        int        `json:"partition"`
-	OccurredAt  wire.Stamp `json:"occurredAt"`
-	CreatedAt   wire.Stamp `json:"createdAt"`
-	PublishedAt wire.Stamp `json:"publishedAt,omitzero"` // 0: not yet
+	ID          int64           `json:"position"`
+	EventID     string          `json:"eventId"`
+	EventType   string          `json:"eventType"`
+	Key         string          `json:"partitionKey"`
+	Part        int             `json:"partition"`
+	OccurredAt  canonical.Stamp `json:"occurredAt"`
+	CreatedAt   canonical.Stamp `json:"createdAt"`
+	PublishedAt canonical.Stamp `json:"publishedAt,omitzero"` // 0: not yet
 }
 
 // MaxLookBack is how many events of all tenants a list searches.
@@ -85,7 +85,7 @@ func checkPosition(ctx context.Context, tx *sqldb.Tx, place int64) error {
 	if err := tx.Row(ctx, queriesOf(tx).lastPosition).Scan(&last); err != nil || place <= last {
 		return err
 	}
-	return fault.New(fault.Invalid, wire.CodeInvalid,
+	return fault.New(fault.Invalid, canonical.CodeInvalid,
 		"the position to go on from is none of this tenant's events: leave it out, or begin with from")
 }
 
@@ -105,17 +105,17 @@ func (f *EventFilter) between(
 }
 
 // skew is how much older its id can make a row look: ids are assigned during a transaction.
-const skew wire.Stamp = 60_000
+const skew canonical.Stamp = 60_000
 
 // positionAt is a position before which nothing is as young as an instant.
-func positionAt(ctx context.Context, tx *sqldb.Tx, at wire.Stamp) (int64, error) {
+func positionAt(ctx context.Context, tx *sqldb.Tx, at canonical.Stamp) (int64, error) {
 	var low, high int64 // up to low nothing is as young; after high something may be
 	err := tx.Row(ctx, selectEnds).Scan(&low, &high)
 	low--
 	for err == nil && low < high {
 		mid := low + (high-low)/2 + 1
 		var id int64
-		var created wire.Stamp
+		var created canonical.Stamp
 		err = tx.Row(ctx, "SELECT id, created_at FROM outbox_events WHERE id <= $1 ORDER BY id DESC LIMIT 1", mid).
 			Scan(&id, &created)
 		if created < at-skew {

@@ -3,8 +3,9 @@ package bus
 import (
 	"context"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Tail follows the outbox events of a tenant in order. It is used by one goroutine.
@@ -14,7 +15,7 @@ import (
 type Tail struct {
 	bus    *Bus
 	filter EventFilter
-	from   wire.Stamp // older events are skipped
+	from   canonical.Stamp // older events are skipped
 	place  int64
 	holes  *sqldb.Holes
 }
@@ -31,7 +32,7 @@ type TailEvent struct {
 // TailFrom is a position, or an instant from which events are young enough; with neither, the end.
 type TailFrom struct {
 	Place *int64
-	At    wire.Stamp
+	At    canonical.Stamp
 }
 
 func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, error) {
@@ -61,7 +62,7 @@ func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, er
 func (t *Tail) Place() int64 { return t.place }
 
 // Next returns the next events; more: there may be more at once.
-func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err error) {
+func (t *Tail) Next(ctx context.Context) (list []TailEvent, more bool, err error) {
 	var rows []TailEvent
 	n, err := t.holes.Pass(ctx, t.place, func(ctx context.Context) (places []int64, err error) {
 		if rows, more, err = t.readRows(ctx); err != nil {
@@ -79,10 +80,10 @@ func (t *Tail) Next(ctx context.Context) (events []TailEvent, more bool, err err
 	for _, e := range rows[:n] {
 		t.place = e.ID
 		if e.Body != nil {
-			events = append(events, e)
+			list = append(list, e)
 		}
 	}
-	return events, more, nil
+	return list, more, nil
 }
 
 // readRows reads rows after the position, wanted ones with bodies; full: there may be more.
@@ -100,11 +101,11 @@ func (t *Tail) readRows(ctx context.Context) (rows []TailEvent, full bool, err e
 				return err
 			}
 			rows = append(rows, e)
-			if size += len(e.Body); size > relayBytes-wire.MaxEvent {
+			if size += len(e.Body); size > relayBytes-events.MaxEvent {
 				break
 			}
 		}
-		full = len(rows) == tailWindow || size > relayBytes-wire.MaxEvent
+		full = len(rows) == tailWindow || size > relayBytes-events.MaxEvent
 		return t.bus.show(ctx, tx, t.filter.Tenant, rows)
 	})
 	return rows, full, err

@@ -12,25 +12,26 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // announced puts an event into the outbox in a transaction, as if at an instant.
-func announced(ctx context.Context, tx *sqldb.Tx, e wire.Event, at wire.Stamp, published any) error {
+func announced(ctx context.Context, tx *sqldb.Tx, e events.Event, at canonical.Stamp, published any) error {
 	_, err := tx.Exec(ctx, `INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id,
 		tenant_id, event_type, partition_key, service, body)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'x', $9)`, published, at, e.OccurredAt, wire.Partition(e.Key), e.ID,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'x', $9)`, published, at, e.OccurredAt, events.Partition(e.Key), e.ID,
 		e.Tenant, e.Type, e.Key, e.AppendJSON(nil))
 	return err
 }
 
-func (r *rig) announce(at wire.Stamp, published any, events ...wire.Event) {
+func (r *rig) announce(at canonical.Stamp, published any, batch ...events.Event) {
 	r.Helper()
 	r.must(r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		for _, e := range events {
+		for _, e := range batch {
 			if err := announced(ctx, tx, e, at, published); err != nil {
 				return err
 			}
@@ -40,7 +41,7 @@ func (r *rig) announce(at wire.Stamp, published any, events ...wire.Event) {
 }
 
 // of makes the event one of another tenant.
-func of(e wire.Event, tenant string) wire.Event {
+func of(e events.Event, tenant string) events.Event {
 	e.Key = strings.Replace(e.Key, e.Tenant, tenant, 1)
 	e.Tenant = tenant
 	return e
@@ -53,12 +54,12 @@ func (r *rig) idle(cfg bus.Config) *bus.Bus { return bus.New(r.db, r.carrier, cf
 func next(t *testing.T, tail *bus.Tail) (ids []string) {
 	t.Helper()
 	for {
-		events, more, err := tail.Next(t.Context())
+		list, more, err := tail.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range events {
-			parsed, err := wire.ParseEvent(e.Body)
+		for _, e := range list {
+			parsed, err := events.ParseEvent(e.Body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +105,7 @@ func TestATailGivesTheEventsOfItsTenantInOrder(t *testing.T) {
 		place := fromNow.Place()
 		again, err := b.Tail(t.Context(), bus.EventFilter{Tenant: tenantA}, bus.TailFrom{Place: &place})
 		r.must(err)
-		more := []wire.Event{r.event("d"), r.event("e")}
+		more := []events.Event{r.event("d"), r.event("e")}
 		r.announce(later, nil, more...)
 		if got := until(t, again, 2); !slices.Equal(got, idsOf(more...)) {
 			t.Errorf("from where it was: %v", got)
@@ -184,7 +185,7 @@ func TestATailWaitsForWhoBeganLate(t *testing.T) {
 	r.must(err)
 	early, late := r.event("early"), r.event("late")
 	// hold writes something, and then an event when it is told to.
-	hold := func(e wire.Event) (write, has, end chan struct{}, done chan error) {
+	hold := func(e events.Event) (write, has, end chan struct{}, done chan error) {
 		wrote := make(chan struct{})
 		write, has, end, done = make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		go func() {
@@ -226,7 +227,7 @@ func TestATailWaitsForWhoBeganLate(t *testing.T) {
 
 func TestATailReadsLargeEventsAFewAtATime(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		var all []wire.Event
+		var all []events.Event
 		for range 20 {
 			e := r.event("x")
 			e.Payload = []byte(strings.Repeat("x", 1_000_000)) // nobody looks at it
@@ -239,13 +240,13 @@ func TestATailReadsLargeEventsAFewAtATime(t *testing.T) {
 		r.must(err)
 		var places []int64
 		for reads := 0; len(places) < len(all); reads++ {
-			events, more, err := tail.Next(t.Context())
+			list, more, err := tail.Next(t.Context())
 			r.must(err)
-			if len(events) > 8 || more != (len(places)+len(events) < len(all)) {
-				t.Fatalf("%d events at once, after %d; more: %t", len(events), len(places), more)
+			if len(list) > 8 || more != (len(places)+len(list) < len(all)) {
+				t.Fatalf("%d events at once, after %d; more: %t", len(list), len(places), more)
 			}
-			for i := range events {
-				places = append(places, events[i].ID)
+			for i := range list {
+				places = append(places, list[i].ID)
 			}
 		}
 		if !slices.IsSorted(places) || len(places) != len(all) {
@@ -284,12 +285,12 @@ func TestATailHidesSensitiveFields(t *testing.T) {
 		begin := int64(0)
 		tail, err := b.Tail(t.Context(), bus.EventFilter{Tenant: tenantA}, bus.TailFrom{Place: &begin})
 		r.must(err)
-		events, _, err := tail.Next(t.Context())
+		list, _, err := tail.Next(t.Context())
 		r.must(err)
-		if len(events) != 2 {
-			t.Fatalf("got %d events", len(events))
+		if len(list) != 2 {
+			t.Fatalf("got %d events", len(list))
 		}
-		for _, e := range events {
+		for _, e := range list {
 			if strings.Contains(string(e.Body), "secret") || !strings.Contains(string(e.Body), `"name":"n"`) {
 				t.Errorf("got %s", e.Body)
 			}
@@ -302,7 +303,7 @@ func TestTheOutboxTellsWhatWaits(t *testing.T) {
 		b := r.idle(bus.Config{})
 		state, err := b.Outbox(t.Context())
 		r.must(err)
-		if state.Unpublished != 0 || state.Parts[0].Oldest != 0 || len(state.Parts) != wire.Partitions {
+		if state.Unpublished != 0 || state.Parts[0].Oldest != 0 || len(state.Parts) != events.Partitions {
 			t.Fatalf("empty: %+v", state)
 		}
 		waits, sent := r.event("waits"), r.event("sent")
@@ -312,7 +313,7 @@ func TestTheOutboxTellsWhatWaits(t *testing.T) {
 		if state, err = b.Outbox(t.Context()); err != nil || state.Unpublished != 2 {
 			t.Fatalf("got %+v %v", state, err)
 		}
-		if p := state.Parts[wire.Partition(waits.Key)]; p.Unpublished == 0 || p.Oldest != 70 || p.Replay != nil {
+		if p := state.Parts[events.Partition(waits.Key)]; p.Unpublished == 0 || p.Oldest != 70 || p.Replay != nil {
 			t.Errorf("got %+v", p)
 		}
 		rows, err := b.Recent(t.Context(), bus.EventFilter{Tenant: tenantA}, 0, 10)
@@ -345,19 +346,19 @@ func TestTheOutboxTellsWhatWaits(t *testing.T) {
 }
 
 // startReplay asks for a replay under a key.
-func (r *rig) startReplay(b *bus.Bus, key, consumer string, from, to wire.Stamp) (bus.ReplayAnswer, error) {
+func (r *rig) startReplay(b *bus.Bus, key, consumer string, from, to canonical.Stamp) (bus.ReplayAnswer, error) {
 	return b.StartReplay(r.Context(), bus.ReplayRequest{
 		Tenant: tenantA, Consumer: consumer, From: from, To: to, Actor: "ann", CorrelationID: "call-1",
-		Once: onceOf(r, key, "POST /events/replays", fmt.Sprintf(`{"from":%d,"to":%d}`, from, to)),
+		Idempotency: keyOf(r, key, "POST /events/replays", fmt.Sprintf(`{"from":%d,"to":%d}`, from, to)),
 	})
 }
 
 // owned is another event of a record, which says that its owner changed.
-func (r *rig) owned(record string) wire.Event {
+func (r *rig) owned(record string) events.Event {
 	r.Helper()
 	e := r.event(record)
 	id := strings.Split(e.Key, ":")[2]
-	payload, err := wire.NewPayload(wire.OwnerChanged{
+	payload, err := events.NewPayload(events.OwnerChanged{
 		ObjectName: "Account", RecordID: id, OldOwnerID: id,
 		NewOwnerID: id, RecordVersion: e.Version,
 	})
@@ -374,7 +375,7 @@ func TestAReplayIsAskedForCarriedOutAndCounted(t *testing.T) {
 		consumer := c.consumer("c")
 		consumer.Types = []string{"RecordDeleted"}
 		b, stop := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
-		var missed []wire.Event
+		var missed []events.Event
 		for i := range 20 { // in every partition
 			missed = append(missed, r.owned(fmt.Sprint("missed", i)))
 			r.publish(b, missed[i])
@@ -384,7 +385,7 @@ func TestAReplayIsAskedForCarriedOutAndCounted(t *testing.T) {
 			r.publish(b, r.event(fmt.Sprint("seen", i)))
 		}
 		r.eventually("what it takes", func() bool { return len(r.ids("c", "")) == 20 })
-		to := wire.Stamp(r.count("SELECT max(created_at) FROM outbox_events")) + 1
+		to := canonical.Stamp(r.count("SELECT max(created_at) FROM outbox_events")) + 1
 		stop()
 		consumer.Types = nil
 		b, _ = r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
@@ -423,7 +424,7 @@ func TestAReplayIsAskedForCarriedOutAndCounted(t *testing.T) {
 		}
 		stopped, err := b.StopReplay(t.Context(), bus.ReplayOrder{
 			Tenant: tenantA, ID: ans.ID,
-			Once: onceOf(t, "s", "POST /s", "{}"),
+			Idempotency: keyOf(t, "s", "POST /s", "{}"),
 		})
 		if err != nil || stopped.Refused != bus.GuardReplayRun || stopped.Status != bus.ReplayDone {
 			t.Errorf("a stop too late: %+v %v", stopped, err)
@@ -439,11 +440,11 @@ func TestAReplayCanBeStopped(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		engine := c.consumer("engine")
-		engine.Stream = wire.Executions
+		engine.Stream = events.Executions
 		b := r.idle(bus.Config{Consumers: []bus.Consumer{c.consumer("c"), engine}})
 		var ids []string
 		for i := range bus.MaxReplays {
-			ans, err := r.startReplay(b, fmt.Sprint("k", i), "c", 1, wire.Stamp(2+i))
+			ans, err := r.startReplay(b, fmt.Sprint("k", i), "c", 1, canonical.Stamp(2+i))
 			r.must(err)
 			ids = append(ids, ans.ID)
 		}
@@ -454,7 +455,7 @@ func TestAReplayCanBeStopped(t *testing.T) {
 		for range 2 { // the second time changes nothing
 			stop, err := b.StopReplay(t.Context(), bus.ReplayOrder{
 				Tenant: tenantA, ID: ids[0],
-				Once: onceOf(t, uuid.NewString(), "POST /s", "{}"),
+				Idempotency: keyOf(t, uuid.NewString(), "POST /s", "{}"),
 			})
 			if err != nil || stop.Refused != "" || stop.Status != bus.ReplayStopped {
 				t.Errorf("got %+v %v", stop, err)
@@ -477,7 +478,7 @@ func TestAReplayCanBeStopped(t *testing.T) {
 			"another tenant's":             second(b.Replay(t.Context(), tenantB, ids[1])),
 			"a stop of another tenant's": second(b.StopReplay(t.Context(), bus.ReplayOrder{
 				Tenant: tenantB,
-				ID:     ids[1], Once: onceOf(t, "t", "POST /s", "{}"),
+				ID:     ids[1], Idempotency: keyOf(t, "t", "POST /s", "{}"),
 			})),
 		} {
 			if fault.KindOf(err) != fault.NotFound {

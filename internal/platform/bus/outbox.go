@@ -5,9 +5,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Publish writes events to the outbox, in the transaction of their change: they are published if and only if it
@@ -18,21 +19,21 @@ import (
 //
 // The events of a key are published in the order of these calls. So the publisher must lock what it changes, the
 // record's row or NextVersion's, from before it takes the version until the end of the transaction.
-func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) error {
-	if len(events) == 0 {
+func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, batch ...events.Event) error {
+	if len(batch) == 0 {
 		return nil
 	}
-	msgs := make([]Message, len(events))
-	var parts [wire.Partitions]bool
+	msgs := make([]Message, len(batch))
+	var parts [events.Partitions]bool
 	masks := mask{fields: b.cfg.Sensitive}
-	for i := range events {
-		e := events[i] // a copy
+	for i := range batch {
+		e := batch[i] // a copy
 		if err := b.complete(ctx, tx, &e, &masks); err != nil {
 			return fault.Wrap("bus.publish", err)
 		}
 		m := &msgs[i]
 		*m = Message{
-			Stream: wire.Events, ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: e.Type, Key: e.Key,
+			Stream: events.Events, ID: e.ID, Tenant: e.Tenant, Part: events.Partition(e.Key), Type: e.Type, Key: e.Key,
 			OccurredAt: e.OccurredAt, Service: e.Producer.Service, Body: e.AppendJSON(nil),
 		}
 		if err := m.Check(); err != nil {
@@ -60,12 +61,12 @@ func (b *Bus) Publish(ctx context.Context, tx *sqldb.Tx, events ...wire.Event) e
 }
 
 // complete fills in missing members and validates.
-func (b *Bus) complete(ctx context.Context, tx *sqldb.Tx, e *wire.Event, m *mask) (err error) {
+func (b *Bus) complete(ctx context.Context, tx *sqldb.Tx, e *events.Event, m *mask) (err error) {
 	if e.ID == "" {
 		e.ID = uuid.Must(uuid.NewV7()).String()
 	}
 	if e.SchemaVersion == 0 {
-		e.SchemaVersion = wire.SchemaVersion
+		e.SchemaVersion = events.SchemaVersion
 	}
 	if e.Producer.Service == "" {
 		e.Producer.Service = b.cfg.Service
@@ -91,7 +92,7 @@ type mask struct {
 	drop   func(object, field string) bool
 }
 
-func (m *mask) strip(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+func (m *mask) strip(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 	if m.fields == nil || !e.HasFields() {
 		return nil
 	}
@@ -116,7 +117,7 @@ func (m *mask) load(ctx context.Context, tx *sqldb.Tx, tenant string) (err error
 
 // NextVersion is the version of the next change of a key without a record row. It always rises. On PostgreSQL it
 // locks the key until the end of the transaction, so a concurrent change gets a later one.
-func (b *Bus) NextVersion(ctx context.Context, tx *sqldb.Tx, key string) (version wire.Stamp, err error) {
+func (b *Bus) NextVersion(ctx context.Context, tx *sqldb.Tx, key string) (version canonical.Stamp, err error) {
 	version, err = queriesOf(tx).nextVersion(ctx, tx, b.cfg.Clock, key)
 	return version, fault.Wrap("bus.version", err)
 }

@@ -3,8 +3,9 @@ package bus
 import (
 	"context"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 const outboxColumns = "id, event_id, tenant_id, event_type, partition_key, occurred_at, service, body"
@@ -24,7 +25,7 @@ func (p *outboxRows) read(ctx context.Context, tx *sqldb.Tx, each func(id int64,
 ) {
 	n, size := 0, 0
 	for row, err := range tx.Query(ctx, p.query, p.args...) {
-		m := Message{Stream: wire.Events, Part: p.part}
+		m := Message{Stream: events.Events, Part: p.part}
 		if err == nil {
 			err = row.Scan(append([]any{
 				&last, &m.ID, &m.Tenant, &m.Type, &m.Key, &m.OccurredAt, &m.Service, &m.Body,
@@ -35,7 +36,7 @@ func (p *outboxRows) read(ctx context.Context, tx *sqldb.Tx, each func(id int64,
 		}
 		each(last, m)
 		n++
-		if size += len(m.Body); n == p.limit || size > relayBytes-wire.MaxEvent {
+		if size += len(m.Body); n == p.limit || size > relayBytes-events.MaxEvent {
 			return last, true, nil
 		}
 	}
@@ -44,7 +45,7 @@ func (p *outboxRows) read(ctx context.Context, tx *sqldb.Tx, each func(id int64,
 
 // markUpto marks all unpublished rows of a partition up to an id, for SQLite, where rows are committed in the order
 // of ids: a row that was not read has a higher id.
-func markUpto(part int, id int64, at wire.Stamp) sqldb.Stmt {
+func markUpto(part int, id int64, at canonical.Stamp) sqldb.Stmt {
 	return sqldb.Stmt{
 		Query: "UPDATE outbox_events SET published_at = $3 WHERE part = $1 AND id <= $2 AND published_at IS NULL",
 		Args:  []any{part, id, at},

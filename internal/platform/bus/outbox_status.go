@@ -3,8 +3,9 @@ package bus
 import (
 	"context"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // MaxCounted is how many unpublished events of a partition are counted.
@@ -18,26 +19,26 @@ type OutboxState struct {
 
 type OutboxPart struct {
 	Part        int
-	Holder      string     // process that publishes; "": none
-	LeaseUntil  wire.Stamp // 0: as long as that process lives
+	Holder      string          // process that publishes; "": none
+	LeaseUntil  canonical.Stamp // 0: as long as that process lives
 	Unpublished int
-	Oldest      wire.Stamp // time of writing; 0: none waits
-	LastSeq     uint64     // last acknowledged sequence
-	Epoch       int64      // rises with every loss of the stream
-	Replay      *Replaying // nil: none
+	Oldest      canonical.Stamp // time of writing; 0: none waits
+	LastSeq     uint64          // last acknowledged sequence
+	Epoch       int64           // rises with every loss of the stream
+	Replay      *Replaying      // nil: none
 }
 
 // Replaying is the progress of publishing again what a stream may have lost.
 type Replaying struct {
-	Since wire.Stamp // of publication
-	Done  int64      // ids examined
+	Since canonical.Stamp // of publication
+	Done  int64           // ids examined
 	Total int64
 }
 
 // Outbox reads the committed state, so any process can answer.
 func (b *Bus) Outbox(ctx context.Context) (s OutboxState, err error) {
 	err = b.read(ctx, "bus.outbox", func(ctx context.Context, tx *sqldb.Tx) error {
-		s = OutboxState{Parts: make([]OutboxPart, wire.Partitions)}
+		s = OutboxState{Parts: make([]OutboxPart, events.Partitions)}
 		now, err := b.now(ctx, tx)
 		if err != nil {
 			return err

@@ -13,10 +13,11 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // still is a clock that stands where it is put.
@@ -25,7 +26,7 @@ type still struct{ at time.Time }
 func (c *still) Now() time.Time { return c.at }
 
 // rows are the bodies of the outbox.
-func (r *rig) bodies() (all []wire.Event) {
+func (r *rig) bodies() (all []events.Event) {
 	r.Helper()
 	r.must(r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
 		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
@@ -36,7 +37,7 @@ func (r *rig) bodies() (all []wire.Event) {
 			if err != nil {
 				return err
 			}
-			e, err := wire.ParseEvent(body)
+			e, err := events.ParseEvent(body)
 			if err != nil {
 				return err
 			}
@@ -51,8 +52,8 @@ func TestPublishGivesAnEventWhatItLacks(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		b := bus.New(r.db, r.carrier, bus.Config{Service: "sales", Instance: "sales-1"})
 		e := r.event("x")
-		e.ID, e.SchemaVersion, e.OccurredAt, e.Producer = "", 0, 0, wire.Producer{}
-		before := wire.Stamp(time.Now().UnixMilli())
+		e.ID, e.SchemaVersion, e.OccurredAt, e.Producer = "", 0, 0, events.Producer{}
+		before := canonical.Stamp(time.Now().UnixMilli())
 		r.publish(b, e, r.event("y"))
 		got := r.bodies()
 		if id, err := uuid.Parse(got[0].ID); err != nil || id.Version() != 7 {
@@ -61,10 +62,10 @@ func TestPublishGivesAnEventWhatItLacks(t *testing.T) {
 		if at := got[0].OccurredAt; at < before || at > before+60_000 {
 			t.Errorf("it occurred at %v, want now (%v)", at, before)
 		}
-		if want := (wire.Producer{Service: "sales", Instance: "sales-1"}); got[0].Producer != want {
+		if want := (events.Producer{Service: "sales", Instance: "sales-1"}); got[0].Producer != want {
 			t.Errorf("it is of %+v, want %+v", got[0].Producer, want)
 		}
-		if want := (wire.Producer{Service: "core-platform", Instance: "test"}); got[1].Producer != want {
+		if want := (events.Producer{Service: "core-platform", Instance: "test"}); got[1].Producer != want {
 			t.Errorf("the other is of %+v, want what it said", got[1].Producer)
 		}
 		if e.ID != "" {
@@ -78,30 +79,32 @@ func TestAnEventThatBreaksItsSchemaFailsTheTransaction(t *testing.T) {
 		b := r.asleep()
 		for _, tt := range []struct {
 			name  string
-			spoil func(e *wire.Event)
+			spoil func(e *events.Event)
 			kind  fault.Kind
 			code  string
 			says  string
 		}{
-			{"a member of the wrong type", func(e *wire.Event) {
+			{"a member of the wrong type", func(e *events.Event) {
 				e.Payload = replace(e.Payload, `"deleted":true`,
 					`"deleted":7`)
-			}, fault.Invalid, wire.CodeEventInvalid, "/payload/deleted"},
+			}, fault.Invalid, events.CodeEventInvalid, "/payload/deleted"},
 			{
-				"a member too many", func(e *wire.Event) { e.Payload = replace(e.Payload, `{`, `{"extra":1,`) },
-				fault.Invalid, wire.CodeEventInvalid, "/payload",
+				"a member too many", func(e *events.Event) { e.Payload = replace(e.Payload, `{`, `{"extra":1,`) },
+				fault.Invalid, events.CodeEventInvalid, "/payload",
 			},
 			{
-				"no correlation id", func(e *wire.Event) { e.CorrelationID = "" }, fault.Invalid, wire.CodeEventInvalid,
+				"no correlation id", func(e *events.Event) { e.CorrelationID = "" },
+				fault.Invalid, events.CodeEventInvalid,
 				"/correlationId",
 			},
 			{
-				"an unknown type", func(e *wire.Event) { e.Type = "RecordEaten" }, fault.Invalid, wire.CodeEventType,
+				"an unknown type", func(e *events.Event) { e.Type = "RecordEaten" },
+				fault.Invalid, events.CodeEventType,
 				"RecordEaten",
 			},
-			{"2 MiB", func(e *wire.Event) {
+			{"2 MiB", func(e *events.Event) {
 				e.Payload = replace(e.Payload, `Account`, strings.Repeat("A", 2<<20))
-			}, fault.TooLarge, wire.CodeEventTooLarge, ""},
+			}, fault.TooLarge, events.CodeEventTooLarge, ""},
 		} {
 			bad := r.event("x")
 			tt.spoil(&bad)
@@ -112,7 +115,8 @@ func TestAnEventThatBreaksItsSchemaFailsTheTransaction(t *testing.T) {
 				return b.Publish(ctx, tx, r.event("x"), bad)
 			})
 			told, ok := fault.As(err)
-			if !ok || fault.KindOf(err) != tt.kind || told.Code != tt.code || !strings.Contains(told.Message, tt.says) {
+			if !ok || fault.KindOf(err) != tt.kind || told.Code != tt.code ||
+				!strings.Contains(told.Message, tt.says) {
 				t.Errorf("%s: got %v, want %v %s that names %s", tt.name, err, tt.kind, tt.code, tt.says)
 			}
 		}
@@ -138,14 +142,15 @@ func TestSensitiveFieldsStayOutOfTheOutbox(t *testing.T) {
 		e := r.event("x")
 		e.Type = "RecordCreated"
 		record := uuid.NewString()
-		e.Key = wire.RecordKey("Account", tenantA, record)
+		e.Key = events.RecordKey("Account", tenantA, record)
 		payload := `{"objectName":"Account","recordId":"` + record + `","ownerId":"` + uuid.NewString() +
 			`","fields":{"Name":"Acme","TaxNumber":"DE-secret"},"changedFields":["Name","TaxNumber"],` +
 			`"recordVersion":"` + e.Version.String() + `"}`
 		e.Payload = []byte(payload)
 		r.publish(b, e)
 		got := string(r.bodies()[0].Payload)
-		if strings.Contains(got, "secret") || !strings.Contains(got, "Acme") || !strings.Contains(got, `"TaxNumber"]`) {
+		if strings.Contains(got, "secret") || !strings.Contains(got, "Acme") ||
+			!strings.Contains(got, `"TaxNumber"]`) {
 			t.Errorf("the payload is %s, want it without the value of TaxNumber and with its name among the changed "+
 				"fields", got)
 		}
@@ -157,7 +162,7 @@ func TestWhatIsUndoneIsNotPublished(t *testing.T) {
 		b, _ := r.launch(r.carrier, bus.Config{})
 		no := errors.New("no")
 		kept := r.event("kept")
-		undone := []wire.Event{r.event("x"), r.event("y")}
+		undone := []events.Event{r.event("x"), r.event("y")}
 		err := r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			if err := b.Publish(ctx, tx, undone[0]); err != nil {
 				return err
@@ -180,12 +185,12 @@ func TestWhatIsUndoneIsNotPublished(t *testing.T) {
 			return b.Publish(ctx, tx, kept)
 		}))
 		r.published()
-		inOrder(t, messages(t, r.carrier, wire.Events), []wire.Event{kept})
+		inOrder(t, messages(t, r.carrier, events.Events), []events.Event{kept})
 	})
 }
 
 // versions takes n versions of a key.
-func (r *rig) versions(b *bus.Bus, key string, n int) (all []wire.Stamp) {
+func (r *rig) versions(b *bus.Bus, key string, n int) (all []canonical.Stamp) {
 	r.Helper()
 	for range n {
 		r.must(r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
@@ -197,7 +202,7 @@ func (r *rig) versions(b *bus.Bus, key string, n int) (all []wire.Stamp) {
 	return all
 }
 
-func rising(t *testing.T, all []wire.Stamp) {
+func rising(t *testing.T, all []canonical.Stamp) {
 	t.Helper()
 	for i := 1; i < len(all); i++ {
 		if all[i] <= all[i-1] {
@@ -211,14 +216,14 @@ func TestVersionsRiseWithinAMillisecondAndWhenTheClockGoesBack(t *testing.T) {
 	clock := &still{time.Now()}
 	b := bus.New(r.db, r.carrier, bus.Config{Instance: "x", Clock: clock})
 	all := r.versions(b, "Role:t:1", 1000)
-	if first := wire.Stamp(clock.at.UnixMilli()); all[0] != first || all[999] != first+999 {
+	if first := canonical.Stamp(clock.at.UnixMilli()); all[0] != first || all[999] != first+999 {
 		t.Errorf("versions are %d to %d, want them to begin at %d and to count up", all[0], all[999], first)
 	}
 	clock.at = clock.at.Add(-time.Hour)
 	all = append(all, r.versions(b, "Role:t:1", 100)...)
 	clock.at = clock.at.Add(3 * time.Hour)
 	all = append(all, r.versions(b, "Role:t:1", 2)...)
-	if got, want := all[1100], wire.Stamp(clock.at.UnixMilli()); got != want {
+	if got, want := all[1100], canonical.Stamp(clock.at.UnixMilli()); got != want {
 		t.Errorf("the version is %d after the clock went on, want %d", got, want)
 	}
 	rising(t, all)

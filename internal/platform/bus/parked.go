@@ -6,8 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // blockedKey is a key whose event failed, as its reader caches it (a row of bus_lane). Its later events are parked in
@@ -15,9 +16,9 @@ import (
 type blockedKey struct {
 	tenant  string
 	state   keyState
-	attempt int        // of its head
-	nextTry wire.Stamp // of its head
-	since   wire.Stamp
+	attempt int             // of its head
+	nextTry canonical.Stamp // of its head
+	since   canonical.Stamp
 	nextNum int64      // number of the next parked event
 	last    keyVersion // newest event that is parked or dead, without its id
 
@@ -36,9 +37,9 @@ const (
 
 // Failure is a failed try.
 type Failure struct {
-	At      wire.Stamp `json:"at"`
-	Attempt int        `json:"attempt"`
-	Error   string     `json:"error"`
+	At      canonical.Stamp `json:"at"`
+	Attempt int             `json:"attempt"`
+	Error   string          `json:"error"`
 }
 
 const (
@@ -50,7 +51,7 @@ const (
 type parkedEvents struct {
 	partition
 	keys map[string]*blockedKey
-	due  wire.Stamp // next retry; 0: none
+	due  canonical.Stamp // next retry; 0: none
 }
 
 type parked struct {
@@ -58,7 +59,7 @@ type parked struct {
 	item    item
 }
 
-func (t *changes) block(e *wire.Event) *blockedKey {
+func (t *changes) block(e *events.Event) *blockedKey {
 	l := &blockedKey{tenant: e.Tenant, since: t.now, nextNum: 1, isNew: true, dirty: true}
 	t.keys[e.Key] = l
 	return l
@@ -225,7 +226,7 @@ func (pk *parkedEvents) unpark(ctx context.Context, t *changes, key string, p *p
 
 // dueKeys are keys to retry; the limit keeps the longest overdue.
 func (pk *parkedEvents) dueKeys(
-	ctx context.Context, tx *sqldb.Tx, now wire.Stamp, limit int,
+	ctx context.Context, tx *sqldb.Tx, now canonical.Stamp, limit int,
 ) (keys []string, err error) {
 	keys, err = sqldb.Collect(ctx, tx, sqldb.Column[string], `SELECT partition_key FROM bus_lane
 		WHERE consumer = $1 AND part = $2 AND state = 0 AND next_at <= $3 ORDER BY next_at LIMIT $4`,
@@ -235,7 +236,7 @@ func (pk *parkedEvents) dueKeys(
 }
 
 // nextDue is when the next retry is due; 0: none.
-func (pk *parkedEvents) nextDue(ctx context.Context, tx *sqldb.Tx) (at wire.Stamp, err error) {
+func (pk *parkedEvents) nextDue(ctx context.Context, tx *sqldb.Tx) (at canonical.Stamp, err error) {
 	err = tx.Row(ctx, `SELECT coalesce(min(next_at), 0) FROM bus_lane WHERE consumer = $1 AND part = $2 AND state = 0`,
 		pk.consumer.Name, pk.lease.part).Scan(&at)
 	return at, err

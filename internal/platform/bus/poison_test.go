@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/tier"
 )
 
@@ -24,26 +24,26 @@ func onPostgreSQL(t *testing.T, test func(t *testing.T, r *rig)) {
 func ruins(t *testing.T, r *rig, why string, ruin func(ctx context.Context, tx *sqldb.Tx) error) {
 	t.Helper()
 	c := newCrew()
-	var events []wire.Event
+	var batch []events.Event
 	for _, e := range r.events(60, 60) {
-		if wire.Partition(e.Key) == 1 && len(events) < 7 {
-			events = append(events, e)
+		if events.Partition(e.Key) == 1 && len(batch) < 7 {
+			batch = append(batch, e)
 		}
 	}
-	bad := events[3]
+	bad := batch[3]
 	consumer := c.consumer("c")
 	consumer.MaxTries = 2
 	handle := consumer.Handle
-	consumer.Handle = func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	consumer.Handle = func(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 		if e.ID == bad.ID {
 			return ruin(ctx, tx)
 		}
 		return handle(ctx, tx, e)
 	}
-	r.publishAll(bus.New(r.db, r.carrier, bus.Config{Instance: "p"}), events...)
+	r.publishAll(bus.New(r.db, r.carrier, bus.Config{Instance: "p"}), batch...)
 	r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
 	r.eventually("the event is a dead letter", func() bool { return r.count("SELECT count(*) FROM bus_dead") == 1 })
-	r.took("c", append(append([]wire.Event{}, events[:3]...), events[4:]...))
+	r.took("c", append(append([]events.Event{}, batch[:3]...), batch[4:]...))
 	var said string
 	var attempts int
 	r.patient(func() error {

@@ -7,19 +7,20 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Message is an event in transit: what a carrier must know, and the body.
 type Message struct {
-	Stream     wire.Stream
+	Stream     events.Stream
 	ID         string // eventId
 	Tenant     string
 	Part       int    // of its key
 	Type       string // eventType
 	Key        string // partitionKey
-	OccurredAt wire.Stamp
+	OccurredAt canonical.Stamp
 	Service    string // of the producer
 	Body       []byte // envelope as JSON
 	Relay      Relay
@@ -29,9 +30,9 @@ type Message struct {
 
 // Relay identifies the publication of a message, so that readers can tell what was sent before and after a loss.
 type Relay struct {
-	Epoch  int64      // of the partition's relay
-	At     wire.Stamp // published_at, by the database's clock
-	Source int64      // id of the row; of the log, the number up to which all was sent before
+	Epoch  int64           // of the partition's relay
+	At     canonical.Stamp // published_at, by the database's clock
+	Source int64           // id of the row; of the log, the number up to which all was sent before
 
 	// Behind and BehindID are sequence and id of the newest message known to be in the stream at the time of sending;
 	// they reveal a stream that lost its tail and grew again. 0 and "": unknown.
@@ -52,7 +53,7 @@ type StreamInfo struct {
 
 // From is a reader's position in a stream and what it wants from there.
 type From struct {
-	Stream  wire.Stream
+	Stream  events.Stream
 	Created time.Time // of the stream of After; zero: any
 	Part    int
 	Types   []string // empty: all
@@ -82,14 +83,14 @@ func Gap(after, first uint64) error {
 // database is the record. Unavailable errors may pass.
 type Carrier interface {
 	// Ensure creates a stream if it does not exist, and describes it. One that cannot serve is a Conflict.
-	Ensure(ctx context.Context, s wire.Stream) (StreamInfo, error)
+	Ensure(ctx context.Context, s events.Stream) (StreamInfo, error)
 	// Publish sends messages of one stream with distinct keys and waits until each is stored or has failed; acks are
 	// in their order. A message with the same id and relay epoch within minutes is not stored twice; after a loss,
 	// which raises the epoch, it is.
 	Publish(ctx context.Context, msgs []Message) []Ack
 	// At returns the message at a sequence, Last the newest of a partition, or NotFound.
-	At(ctx context.Context, s wire.Stream, seq uint64) (Message, error)
-	Last(ctx context.Context, s wire.Stream, part int) (Message, error)
+	At(ctx context.Context, s events.Stream, seq uint64) (Message, error)
+	Last(ctx context.Context, s events.Stream, part int) (Message, error)
 	// Read opens a feed of the messages after a position, also future ones. It fails with Lost or Gap if the position
 	// is invalid, or has another message now.
 	Read(ctx context.Context, from From) (Feed, error)
@@ -119,7 +120,7 @@ type Source interface {
 	// is.
 	After(ctx context.Context, number int64, limit int) (msgs []Message, upto int64, err error)
 	// Before returns a number before which no row is as young as an instant.
-	Before(ctx context.Context, at wire.Stamp) (int64, error)
+	Before(ctx context.Context, at canonical.Stamp) (int64, error)
 }
 
 // The longest texts of a message, in bytes. A key of any 255 characters fits.
@@ -154,11 +155,11 @@ func (m *Message) Check() error {
 		return bad("tenant", "may not hold a space or one of .*>")
 	case !token(m.Type):
 		return bad("type", "may not hold a space or one of .*>")
-	case m.Part < 0 || m.Part >= wire.Partitions:
+	case m.Part < 0 || m.Part >= events.Partitions:
 		return bad("partition", "does not exist")
-	case len(m.Body) > wire.MaxEvent:
-		return fault.New(fault.TooLarge, wire.CodeEventTooLarge, "message %s has more than %d bytes", m.ID,
-			wire.MaxEvent)
+	case len(m.Body) > events.MaxEvent:
+		return fault.New(fault.TooLarge, events.CodeEventTooLarge, "message %s has more than %d bytes", m.ID,
+			events.MaxEvent)
 	}
 	return nil
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"maps"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 const maxVersions = 50_000 // versions that a reader caches
@@ -14,11 +14,11 @@ const maxVersions = 50_000 // versions that a reader caches
 type position struct {
 	streamAt int64 // creation of the stream in nanoseconds; 0: none seen
 	seq      uint64
-	relayed  wire.Stamp // publication of the message at seq
-	source   int64      // number of that in the source
-	minRelay int64      // earlier relay epochs are ignored
-	last     uint64     // sequence of the last message delivered; seq may be later
-	lastID   string     // its id, which verifies the position
+	relayed  canonical.Stamp // publication of the message at seq
+	source   int64           // number of that in the source
+	minRelay int64           // earlier relay epochs are ignored
+	last     uint64          // sequence of the last message delivered; seq may be later
+	lastID   string          // its id, which verifies the position
 }
 
 func (p position) after(items []item) position {
@@ -35,7 +35,7 @@ type counts struct{ applied, duplicate, stale, failed int }
 // changes is a transaction and what it changes in memory after its commit.
 type changes struct {
 	*sqldb.Tx
-	now      wire.Stamp
+	now      canonical.Stamp
 	versions map[string]keyVersion  // newest version of each key read
 	keys     map[string]*blockedKey // nil: unblocked
 	deadKeys []string               // of new dead letters

@@ -3,8 +3,8 @@ package bus
 import (
 	"context"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // queries is the SQL that differs between the databases: queriesSQLite, queriesPostgres.
@@ -22,10 +22,10 @@ type queries struct {
 	holdDead      string // locks selected dead letters
 	trimProcessed string // deletes expired rows
 
-	fence        func(context.Context, *sqldb.Tx, *Config, lease) (wire.Stamp, error)
+	fence        func(context.Context, *sqldb.Tx, *Config, lease) (canonical.Stamp, error)
 	insertOutbox func(context.Context, *sqldb.Tx, Clock, []Message) ([]int64, error)
-	nextVersion  func(ctx context.Context, tx *sqldb.Tx, c Clock, key string) (wire.Stamp, error)
-	markOutbox   func(ids []int64, at wire.Stamp) sqldb.Stmt
+	nextVersion  func(ctx context.Context, tx *sqldb.Tx, c Clock, key string) (canonical.Stamp, error)
+	markOutbox   func(ids []int64, at canonical.Stamp) sqldb.Stmt
 	markEvents   func(tx *sqldb.Tx, consumer string, todo []*item) ([]sqldb.Stmt, error)
 }
 

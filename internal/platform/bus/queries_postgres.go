@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 var queriesPostgres = queries{
@@ -44,7 +44,7 @@ var queriesPostgres = queries{
 const pgNow = "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)"
 
 // fencePostgres renews the lease, which locks its row.
-func fencePostgres(ctx context.Context, tx *sqldb.Tx, cfg *Config, l lease) (now wire.Stamp, err error) {
+func fencePostgres(ctx context.Context, tx *sqldb.Tx, cfg *Config, l lease) (now canonical.Stamp, err error) {
 	err = tx.Row(ctx, "UPDATE bus_lease SET until = "+pgNow+` + $4
 		WHERE name = $1 AND part = $2 AND epoch = $3 RETURNING until - $4`,
 		l.name, l.part, l.epoch, cfg.Lease.Milliseconds()).Scan(&now)
@@ -66,14 +66,14 @@ func insertOutboxPostgres(ctx context.Context, tx *sqldb.Tx, _ Clock, msgs []Mes
 	return nil, tx.Batch(ctx, insertOutboxPG.Stmts(tx, values)...)
 }
 
-func nextVersionPostgres(ctx context.Context, tx *sqldb.Tx, _ Clock, key string) (version wire.Stamp, err error) {
+func nextVersionPostgres(ctx context.Context, tx *sqldb.Tx, _ Clock, key string) (version canonical.Stamp, err error) {
 	err = tx.Row(ctx, "INSERT INTO bus_key (partition_key, version) VALUES ($1, "+pgNow+`)
 		ON CONFLICT (partition_key) DO UPDATE SET version = greatest(excluded.version, bus_key.version + 1)
 		RETURNING version`, key).Scan(&version)
 	return version, err
 }
 
-func markOutboxPostgres(ids []int64, at wire.Stamp) sqldb.Stmt {
+func markOutboxPostgres(ids []int64, at canonical.Stamp) sqldb.Stmt {
 	return sqldb.Stmt{
 		Query: "UPDATE outbox_events SET published_at = $2 WHERE id = ANY($1) AND published_at IS NULL",
 		Args:  []any{ids, at},

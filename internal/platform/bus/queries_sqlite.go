@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 var queriesSQLite = queries{
@@ -30,7 +30,7 @@ var queriesSQLite = queries{
 }
 
 // stampOf is the time of a clock; on SQLite one process writes.
-func stampOf(c Clock) wire.Stamp { return wire.Stamp(c.Now().UnixMilli()) }
+func stampOf(c Clock) canonical.Stamp { return canonical.Stamp(c.Now().UnixMilli()) }
 
 // A page is a range of ids: the index of published rows would need a sort per page.
 const backfillWhere = `id > $1 AND id <= $2 AND part + 0 = $3 AND published_at >= $4 AND published_at < $5
@@ -42,7 +42,7 @@ const selectTail = `SELECT id, event_type, CASE WHEN tenant_id = $2 AND created_
 	FROM outbox_events WHERE id > $1 ORDER BY id LIMIT $6`
 
 // fenceSQLite reads the epoch; with one writer, nobody can change it before the commit.
-func fenceSQLite(ctx context.Context, tx *sqldb.Tx, cfg *Config, l lease) (wire.Stamp, error) {
+func fenceSQLite(ctx context.Context, tx *sqldb.Tx, cfg *Config, l lease) (canonical.Stamp, error) {
 	var epoch int64
 	err := tx.Row(ctx, "SELECT epoch FROM bus_lease WHERE name = $1 AND part = $2", l.name, l.part).Scan(&epoch)
 	if err == nil && epoch != l.epoch {
@@ -80,7 +80,7 @@ func insertOutboxSQLite(ctx context.Context, tx *sqldb.Tx, c Clock, msgs []Messa
 	return ids, nil
 }
 
-func nextVersionSQLite(ctx context.Context, tx *sqldb.Tx, c Clock, key string) (version wire.Stamp, err error) {
+func nextVersionSQLite(ctx context.Context, tx *sqldb.Tx, c Clock, key string) (version canonical.Stamp, err error) {
 	err = tx.Row(ctx, `INSERT INTO bus_key (partition_key, version) VALUES ($1, $2)
 		ON CONFLICT (partition_key) DO UPDATE SET version =
 			CASE WHEN excluded.version > bus_key.version THEN excluded.version ELSE bus_key.version + 1 END
@@ -88,7 +88,7 @@ func nextVersionSQLite(ctx context.Context, tx *sqldb.Tx, c Clock, key string) (
 	return version, err
 }
 
-func markOutboxSQLite(ids []int64, at wire.Stamp) sqldb.Stmt {
+func markOutboxSQLite(ids []int64, at canonical.Stamp) sqldb.Stmt {
 	list := []byte{'['}
 	for i, id := range ids {
 		if i > 0 {

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 const (
@@ -24,7 +25,7 @@ type partition struct {
 }
 
 // machineNow only says when to look; the database's clock decides what is due.
-func (p *partition) machineNow() wire.Stamp { return stampOf(p.bus.cfg.Clock) }
+func (p *partition) machineNow() canonical.Stamp { return stampOf(p.bus.cfg.Clock) }
 
 // reader consumes a partition. It runs the loop over its parts: progress commits, applier applies events, retrier
 // retries parked ones, decider carries out decisions, replayer reads the outbox again.
@@ -99,7 +100,7 @@ type batch struct {
 // item is an event to apply.
 type item struct {
 	Message
-	event wire.Event
+	event events.Event
 	bad   error // why no handler can take it; nil: well formed
 }
 
@@ -107,13 +108,13 @@ type item struct {
 // another partition, which its own reader blocks.
 func examine(m Message) item {
 	it := item{Message: m}
-	it.event, it.bad = wire.ParseEvent(m.Body)
+	it.event, it.bad = events.ParseEvent(m.Body)
 	if it.bad == nil {
 		it.bad = it.event.CheckReceived()
 	}
 	e := &it.event
-	if it.bad == nil && (e.Tenant != m.Tenant || e.Type != m.Type || wire.Partition(e.Key) != m.Part) {
-		it.bad = fault.New(fault.Invalid, wire.CodeEventInvalid,
+	if it.bad == nil && (e.Tenant != m.Tenant || e.Type != m.Type || events.Partition(e.Key) != m.Part) {
+		it.bad = fault.New(fault.Invalid, events.CodeEventInvalid,
 			"the event is of tenant %s, type %s and key %s, and its subject says otherwise",
 			e.Tenant, e.Type, e.Key)
 	}
@@ -134,7 +135,7 @@ func examineAll(msgs []Message) []item {
 
 func keyIn(part int, keys ...string) string {
 	for _, key := range keys {
-		if key != "" && wire.Partition(key) == part {
+		if key != "" && events.Partition(key) == part {
 			return key
 		}
 	}

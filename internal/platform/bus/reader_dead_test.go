@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 func TestWhatNobodyCanReadIsADeadLetter(t *testing.T) {
@@ -31,7 +31,7 @@ func TestWhatNobodyCanReadIsADeadLetter(t *testing.T) {
 		})
 		moved := r.event("moved") // it says that it is of another tenant than its subject
 		r.sendMessage(bus.Message{
-			ID: moved.ID, Tenant: tenantB, Part: wire.Partition(moved.Key), Type: moved.Type,
+			ID: moved.ID, Tenant: tenantB, Part: events.Partition(moved.Key), Type: moved.Type,
 			Key: moved.Key, Body: moved.AppendJSON(nil),
 		})
 		r.eventually("four dead letters", func() bool { return r.count("SELECT count(*) FROM bus_dead") >= 4 })
@@ -53,11 +53,11 @@ func TestWhatNobodyCanReadIsADeadLetter(t *testing.T) {
 // foreign publisher does, without the key among the headers, and with a version of its own
 // making. What comes after waits for a decision, and is taken after it.
 func TestADeadLetterThatBreaksItsSchemaBlocksItsKey(t *testing.T) {
-	for name, change := range map[string]func(e *wire.Event, m *bus.Message){
-		"its payload":          func(*wire.Event, *bus.Message) {},
-		"no key in a header":   func(_ *wire.Event, m *bus.Message) { m.Key = "" },
-		"a version to come":    func(e *wire.Event, _ *bus.Message) { e.Version += 1_000_000_000 },
-		"an odd schema number": func(e *wire.Event, _ *bus.Message) { e.SchemaVersion = 9 },
+	for name, change := range map[string]func(e *events.Event, m *bus.Message){
+		"its payload":          func(*events.Event, *bus.Message) {},
+		"no key in a header":   func(_ *events.Event, m *bus.Message) { m.Key = "" },
+		"a version to come":    func(e *events.Event, _ *bus.Message) { e.Version += 1_000_000_000 },
+		"an odd schema number": func(e *events.Event, _ *bus.Message) { e.SchemaVersion = 9 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEvery(t, func(t *testing.T, r *rig) {
@@ -67,7 +67,7 @@ func TestADeadLetterThatBreaksItsSchemaBlocksItsKey(t *testing.T) {
 				broken, next, other := r.event("x"), r.event("x"), r.event("y")
 				broken.Payload = []byte(`{"objectName":7}`)
 				m := bus.Message{
-					ID: broken.ID, Tenant: tenantA, Part: wire.Partition(broken.Key), Type: broken.Type,
+					ID: broken.ID, Tenant: tenantA, Part: events.Partition(broken.Key), Type: broken.Type,
 					Key: broken.Key,
 				}
 				change(&broken, &m)
@@ -102,9 +102,9 @@ func TestWhatNobodyCanReadHoldsUpNoOtherPartition(t *testing.T) {
 		c := newCrew()
 		cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("c")}}
 		stop := r.start(cfg)
-		var good []wire.Event
+		var good []events.Event
 		var odd []string
-		for part := range wire.Partitions {
+		for part := range events.Partitions {
 			for range 2 {
 				id := uuid.NewString()
 				r.sendMessage(bus.Message{
@@ -114,7 +114,7 @@ func TestWhatNobodyCanReadHoldsUpNoOtherPartition(t *testing.T) {
 				odd = append(odd, id)
 			}
 			for i := 0; len(good) == part; i++ {
-				if e := r.event(fmt.Sprint("good ", i)); wire.Partition(e.Key) == part {
+				if e := r.event(fmt.Sprint("good ", i)); events.Partition(e.Key) == part {
 					good = append(good, e)
 					r.send(e)
 				}
@@ -179,7 +179,7 @@ func TestARedeliveredDeadLetterIsLeftToADecision(t *testing.T) {
 		c.fail(dead.Key, nil)
 		again := func(times int) {
 			t.Helper()
-			r.carrier.EndDedupeWindow(wire.Events) // that it had it
+			r.carrier.EndDedupeWindow(events.Events) // that it had it
 			r.send(dead)
 			r.eventually("it came again",
 				func() bool { return r.count("SELECT sum(duplicate) FROM bus_reader") == times })
@@ -216,7 +216,7 @@ func TestARedriveAppliesTheDeadLetterAndTheEventsParkedAfterIt(t *testing.T) {
 		c := newCrew()
 		cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("c")}}
 		stop := r.start(cfg)
-		all := []wire.Event{r.event("x"), r.event("x"), r.event("x")}
+		all := []events.Event{r.event("x"), r.event("x"), r.event("x")}
 		c.fail(all[0].Key, bus.Permanent(errSick))
 		r.send(all...)
 		r.eventually("one letter and two behind", func() bool {
@@ -243,7 +243,7 @@ func TestASkipEndsTheDeadLetterAlone(t *testing.T) {
 		c := newCrew()
 		cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("c")}}
 		stop := r.start(cfg)
-		all := []wire.Event{r.event("x"), r.event("x"), r.event("x")}
+		all := []events.Event{r.event("x"), r.event("x"), r.event("x")}
 		c.fail(all[0].Key, bus.Permanent(errSick))
 		r.send(all...)
 		r.eventually("one letter and two behind", func() bool {
@@ -295,7 +295,7 @@ func TestDeadLettersOfOneKeyAreRedrivenAutomaticallyInTurn(t *testing.T) {
 		consumer.MaxTries, consumer.AutoRedrive, consumer.Continue = 1, time.Hour, true
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
 		poison, first, second := r.event("y"), r.event("x"), r.event("x")
-		for wire.Partition(poison.Key) != wire.Partition(first.Key) || poison.Key == first.Key {
+		for events.Partition(poison.Key) != events.Partition(first.Key) || poison.Key == first.Key {
 			poison = r.event("y" + poison.ID)
 		}
 		behind := r.eventAt("y", r.now, 0)
@@ -313,7 +313,7 @@ func TestDeadLettersOfOneKeyAreRedrivenAutomaticallyInTurn(t *testing.T) {
 		c.fail(first.Key, nil)
 		c.fail(poison.Key, nil)
 		due := func() { r.exec("UPDATE bus_dead SET redrive_at = 1 WHERE status = 0 AND redrive_at > 0") }
-		status := func(e wire.Event) string {
+		status := func(e events.Event) string {
 			page, _, err := b.DeadLetters(t.Context(), tenantA, bus.DeadFilter{
 				Key:    e.Key,
 				Status: []bus.Status{bus.Open, bus.Redriving, bus.Applied, bus.Stale},

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // lines counts the lines of a log by their texts.
@@ -63,13 +63,13 @@ func TestAnOutageOfAReaderIsLoggedTwice(t *testing.T) {
 		r.send(r.event("x"))
 		r.eventually("the first", func() bool { return len(r.ids("c", "")) == 1 })
 		r.carrier.Leave()
-		log.await(t, 3*wire.Partitions, "DEBUG reader of events is interrupted still")
+		log.await(t, 3*events.Partitions, "DEBUG reader of events is interrupted still")
 		r.carrier.Return()
-		log.await(t, wire.Partitions, "INFO reader of events goes on")
+		log.await(t, events.Partitions, "INFO reader of events goes on")
 		r.send(r.event("x"))
 		r.eventually("what came after", func() bool { return len(r.ids("c", "")) == 2 })
 		if began, ended := log.of("WARN reader of events was interrupted"),
-			log.of("INFO reader of events goes on"); began != wire.Partitions || ended != wire.Partitions {
+			log.of("INFO reader of events goes on"); began != events.Partitions || ended != events.Partitions {
 			t.Errorf("%d lines tell of its beginning and %d of its end, want one of each reader", began, ended)
 		}
 	})

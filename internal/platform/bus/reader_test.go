@@ -12,15 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 var errSick = errors.New("the service is not well")
 
 // ids of events.
-func idsOf(events ...wire.Event) (ids []string) {
-	for _, e := range events {
+func idsOf(batch ...events.Event) (ids []string) {
+	for _, e := range batch {
 		ids = append(ids, e.ID)
 	}
 	return ids
@@ -37,7 +37,7 @@ func same(a, b []string) bool {
 func TestEveryConsumerTakesEveryEventOnceAndInOrderOfItsKey(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		var all []wire.Event
+		var all []events.Event
 		byKey := map[string][]string{}
 		for i := range 300 {
 			e := r.event(fmt.Sprint("record ", i%17))
@@ -73,18 +73,18 @@ func TestAConsumerThatTakesEventsTogetherTakesEachOnce(t *testing.T) {
 		c := newCrew()
 		consumer := c.consumer("one")
 		var together atomic.Int64
-		consumer.HandleAll = func(ctx context.Context, tx *sqldb.Tx, events []*wire.Event) error {
-			for _, e := range events {
+		consumer.HandleAll = func(ctx context.Context, tx *sqldb.Tx, batch []*events.Event) error {
+			for _, e := range batch {
 				if err := consumer.Handle(ctx, tx, e); err != nil {
 					return err
 				}
 			}
-			tx.OnCommit(func() { together.Add(int64(len(events))) })
+			tx.OnCommit(func() { together.Add(int64(len(batch))) })
 			return nil
 		}
 		bad := r.event("bad")
 		c.fail(bad.Key, errors.New("not this one"))
-		all, byKey := []wire.Event{}, map[string][]string{}
+		all, byKey := []events.Event{}, map[string][]string{}
 		for i := range 200 {
 			e := r.event(fmt.Sprint("record ", i%17))
 			all = append(all, e)
@@ -132,9 +132,9 @@ func TestTheEventsOfOneChangeAreAllTaken(t *testing.T) {
 		c := newCrew()
 		r.start(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		v := r.now + 10
-		events := []wire.Event{r.eventAt("x", v, 0), r.eventAt("x", v, 1), r.eventAt("x", v, 2)}
-		r.send(events...)
-		r.eventually("three effects", func() bool { return slices.Equal(r.ids("c", ""), idsOf(events...)) })
+		batch := []events.Event{r.eventAt("x", v, 0), r.eventAt("x", v, 1), r.eventAt("x", v, 2)}
+		r.send(batch...)
+		r.eventually("three effects", func() bool { return slices.Equal(r.ids("c", ""), idsOf(batch...)) })
 	})
 }
 
@@ -160,8 +160,11 @@ func TestTwoEventsInOnePlaceAreAConflict(t *testing.T) {
 		first, second := r.eventAt("x", v, 0), r.eventAt("x", v, 0)
 		r.send(first, second)
 		r.eventually("a dead letter", func() bool {
-			return r.count("SELECT count(*) FROM bus_dead WHERE event_id = $1 AND reason_code = 'EVENT_CONFLICT' AND "+
-				"status = 0", second.ID) == 1
+			return r.count(
+				"SELECT count(*) FROM bus_dead WHERE event_id = $1 AND reason_code = 'EVENT_CONFLICT' AND "+
+					"status = 0",
+				second.ID,
+			) == 1
 		})
 		if got := r.ids("c", ""); !slices.Equal(got, idsOf(first)) {
 			t.Errorf("effects are of %v, want the first", got)
@@ -173,7 +176,7 @@ func TestAFailingKeyWaitsAndTheOthersGoOn(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		r.start(bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
-		sick := []wire.Event{r.event("sick"), r.event("sick"), r.event("sick")}
+		sick := []events.Event{r.event("sick"), r.event("sick"), r.event("sick")}
 		c.fail(sick[0].Key, errSick)
 		r.send(sick[0], r.event("a"), sick[1], r.event("b"), sick[2], r.event("c"))
 		r.eventually("the other keys", func() bool { return len(r.ids("c", "")) == 3 })
@@ -237,7 +240,7 @@ func TestAPermanentErrorIsADeadLetterAtOnce(t *testing.T) {
 
 func TestAHandlerThatPanicsFails(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		c := bus.Consumer{Name: "c", MaxTries: 2, Handle: func(context.Context, *sqldb.Tx, *wire.Event) error {
+		c := bus.Consumer{Name: "c", MaxTries: 2, Handle: func(context.Context, *sqldb.Tx, *events.Event) error {
 			panic("boo")
 		}}
 		r.start(bus.Config{Consumers: []bus.Consumer{c}})
@@ -256,19 +259,20 @@ func TestAReaderThatWasAwayTooLongReadsTheOutbox(t *testing.T) {
 		r.send(first)
 		r.eventually("the first", func() bool { return len(r.ids("c", "")) == 1 })
 		stop()
-		missed := []wire.Event{r.event("x"), r.event("x"), r.event("x")}
+		missed := []events.Event{r.event("x"), r.event("x"), r.event("x")}
 		for _, e := range missed {
 			r.exec(`INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id,
 				event_type, partition_key, service, body)
-				VALUES ($1, $1, $1, $2, $3, $4, $5, $6, 'x', $7)`, int64(r.now)+1_000_000, wire.Partition(e.Key), e.ID,
+				VALUES ($1, $1, $1, $2, $3, $4, $5, $6, 'x', $7)`, int64(r.now)+1_000_000, events.Partition(e.Key),
+				e.ID,
 				e.Tenant, e.Type, e.Key, e.AppendJSON(nil))
 		}
 		r.send(missed...)
-		r.carrier.Expire(wire.Events, 4)
+		r.carrier.Expire(events.Events, 4)
 		r.start(cfg)
 		r.eventually("all", func() bool {
 			return slices.Equal(r.ids("c", ""),
-				idsOf(append([]wire.Event{first}, missed...)...))
+				idsOf(append([]events.Event{first}, missed...)...))
 		})
 	})
 }
@@ -279,23 +283,27 @@ func TestAReplayAppliesWhatWasNeverApplied(t *testing.T) {
 		cfg := bus.Config{Consumers: []bus.Consumer{c.consumer("c")}}
 		stop := r.start(cfg)
 		seen, missed := r.event("seen"), r.event("missed")
-		for wire.Partition(missed.Key) != wire.Partition(seen.Key) {
+		for events.Partition(missed.Key) != events.Partition(seen.Key) {
 			missed = r.event("missed" + missed.ID)
 		}
 		r.send(seen)
 		r.eventually("the first", func() bool { return len(r.ids("c", "")) == 1 })
-		r.eventually("the relays", func() bool { return r.count("SELECT count(*) FROM bus_relay") == wire.Partitions })
+		r.eventually(
+			"the relays",
+			func() bool { return r.count("SELECT count(*) FROM bus_relay") == events.Partitions },
+		)
 		stop()
 		// published before the reader's place, say by a process that had no such consumer
-		for _, e := range []wire.Event{seen, missed} {
+		for _, e := range []events.Event{seen, missed} {
 			r.exec(`INSERT INTO outbox_events (published_at, created_at, occurred_at, part, event_id, tenant_id,
 				event_type, partition_key, service, body)
-				VALUES ($7, 50, 50, $1, $2, $3, $4, $5, 'x', $6)`, wire.Partition(e.Key), e.ID, e.Tenant, e.Type, e.Key,
+				VALUES ($7, 50, 50, $1, $2, $3, $4, $5, 'x', $6)`, events.Partition(e.Key),
+				e.ID, e.Tenant, e.Type, e.Key,
 				e.AppendJSON(nil), int64(r.now)-60_000)
 		}
 		r.exec(`INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied,
 			duplicate, stale, failed, created_by, created_at, ended_at)
-			VALUES ('r', $1, $2, 'c', 0, 100, 0, 0, 0, 0, 0, 0, 'ann', 1, 0)`, wire.Partition(seen.Key), tenantA)
+			VALUES ('r', $1, $2, 'c', 0, 100, 0, 0, 0, 0, 0, 0, 'ann', 1, 0)`, events.Partition(seen.Key), tenantA)
 		r.start(cfg)
 		r.eventually("what was missed", func() bool { return same(r.ids("c", ""), idsOf(seen, missed)) })
 		r.eventually("the end of the replay", func() bool {
@@ -352,11 +360,11 @@ func TestAnErrorMayHoldAnything(t *testing.T) {
 func TestEventsThatTakeLongAreCommittedInPortions(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
-		events := slices.DeleteFunc(r.events(200, 200), func(e wire.Event) bool {
-			return wire.Partition(e.Key) != 0
+		batch := slices.DeleteFunc(r.events(200, 200), func(e events.Event) bool {
+			return events.Partition(e.Key) != 0
 		})[:20]
-		var fine []wire.Event
-		for i, e := range events { // whatever batches they come in
+		var fine []events.Event
+		for i, e := range batch { // whatever batches they come in
 			if i%2 == 0 {
 				c.fail(e.Key, bus.Permanent(errors.New("no")))
 			} else {
@@ -365,7 +373,7 @@ func TestEventsThatTakeLongAreCommittedInPortions(t *testing.T) {
 		}
 		slow := c.consumer("c")
 		handle := slow.Handle
-		slow.Handle = func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+		slow.Handle = func(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 			select {
 			case <-time.After(25 * time.Millisecond): // it is as slow as that
 			case <-ctx.Done():
@@ -374,7 +382,7 @@ func TestEventsThatTakeLongAreCommittedInPortions(t *testing.T) {
 		}
 		var commits atomic.Int64
 		b := bus.New(r.db, r.carrier, bus.Config{Instance: "p"})
-		r.publishAll(b, events...)
+		r.publishAll(b, batch...)
 		r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{slow}, Passed: func(point string) {
 			if point == "reader.before-commit" {
 				commits.Add(1)
@@ -382,7 +390,7 @@ func TestEventsThatTakeLongAreCommittedInPortions(t *testing.T) {
 		}})
 		r.took("c", fine)
 		if n := commits.Load(); n < 15 {
-			t.Errorf("%d events that took 25ms each were committed in %d transactions", len(events), n)
+			t.Errorf("%d events that took 25ms each were committed in %d transactions", len(batch), n)
 		}
 	})
 }

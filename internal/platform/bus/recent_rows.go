@@ -3,7 +3,7 @@ package bus
 import (
 	"sync"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // Recent rows per partition. A relay that lags by more reads the table.
@@ -18,7 +18,7 @@ const (
 type recentRows struct {
 	mu    sync.Mutex
 	last  int64 // newest id; 0: none
-	parts [wire.Partitions]recentPartition
+	parts [events.Partitions]recentPartition
 }
 
 type recentPartition struct {

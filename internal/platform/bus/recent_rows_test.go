@@ -5,14 +5,14 @@ import (
 	"slices"
 	"testing"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // rows are rows of the outbox by their ids, in partitions in turn.
 func rows(ids ...int64) ([]int64, []Message) {
 	var msgs []Message
 	for _, id := range ids {
-		msgs = append(msgs, Message{ID: fmt.Sprint(id), Part: int(id % wire.Partitions), Body: []byte("{}")})
+		msgs = append(msgs, Message{ID: fmt.Sprint(id), Part: int(id % events.Partitions), Body: []byte("{}")})
 	}
 	return ids, msgs
 }
@@ -61,7 +61,7 @@ func TestARelayThatFellBehindReadsTheTable(t *testing.T) {
 	h := &recentRows{}
 	h.append(rows(1))
 	one := h.attach(1)
-	for id := int64(2); id < wire.Partitions*(recentMaxRows+2); id++ {
+	for id := int64(2); id < events.Partitions*(recentMaxRows+2); id++ {
 		h.append(rows(id))
 	}
 	handedOver(t, h, 1, one, 0, nil)

@@ -6,9 +6,10 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Intervals without a wakeup.
@@ -24,12 +25,12 @@ type relay struct {
 	bus    *Bus
 	lease  lease
 	source string // in bus_relay
-	stream wire.Stream
+	stream events.Stream
 	parts  []int // of the stream
 
-	state      relayState // committed
-	tail       checkpoint // newest acknowledged message; only Seq and Event
-	at         wire.Stamp // published_at of the newest batch
+	state      relayState      // committed
+	tail       checkpoint      // newest acknowledged message; only Seq and Event
+	at         canonical.Stamp // published_at of the newest batch
 	loaded     bool
 	seen       uint64 // connections at the last comparison
 	gapReports uint64 // gaps found until then
@@ -59,11 +60,11 @@ type relayState struct {
 
 // window is a part of the outbox to publish again, until pos is to.
 type window struct {
-	pos, to int64      // last published row, last row
-	since   wire.Stamp // earlier publications are not in it
+	pos, to int64           // last published row, last row
+	since   canonical.Stamp // earlier publications are not in it
 }
 
-func newRelay(b *Bus, l lease, source string, s wire.Stream, parts ...int) *relay {
+func newRelay(b *Bus, l lease, source string, s events.Stream, parts ...int) *relay {
 	return &relay{bus: b, lease: l, source: source, stream: s, parts: parts, outage: outage{bus: b, lease: l}}
 }
 
@@ -127,8 +128,8 @@ func (r *relay) verifyBeforeSend(ctx context.Context) (bool, error) {
 }
 
 // begin is the time of a new batch. It always rises, so that it orders batches.
-func (r *relay) begin(now wire.Stamp) wire.Stamp {
-	r.at = wire.NextStamp(r.at, now)
+func (r *relay) begin(now canonical.Stamp) canonical.Stamp {
+	r.at = canonical.NextStamp(r.at, now)
 	return r.at
 }
 
@@ -167,7 +168,7 @@ func (o *outage) note(ctx context.Context, err error) time.Duration {
 
 // write runs fn in a transaction under the lease, or fails with errLeaseLost. It finishes even if ctx ends.
 func (r *relay) write(
-	ctx context.Context, op string, fn func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) error,
+	ctx context.Context, op string, fn func(ctx context.Context, tx *sqldb.Tx, now canonical.Stamp) error,
 ) error {
 	return r.bus.write(context.WithoutCancel(ctx), op, func(ctx context.Context, tx *sqldb.Tx) error {
 		now, err := r.bus.fence(ctx, tx, r.lease)

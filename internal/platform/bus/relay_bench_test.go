@@ -11,9 +11,9 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // inside is a carrier over a JetStream server in this process.
@@ -50,9 +50,9 @@ func cpu(b *testing.B) time.Duration {
 func BenchmarkRelay(b *testing.B) {
 	benchOnEvery(b, func(b *testing.B, r *rig) {
 		carrier, idle := inside(b), r.asleep()
-		_, err := carrier.Ensure(b.Context(), wire.Events)
+		_, err := carrier.Ensure(b.Context(), events.Events)
 		r.must(err)
-		var all []wire.Event
+		var all []events.Event
 		for i := range b.N {
 			all = append(all, r.event(fmt.Sprint("key", i%1000)))
 		}
@@ -78,10 +78,10 @@ func BenchmarkRelayDelay(b *testing.B) {
 	benchOnEvery(b, func(b *testing.B, r *rig) {
 		carrier := inside(b)
 		running, _ := r.launch(carrier, bus.Config{})
-		_, err := carrier.Ensure(b.Context(), wire.Events)
+		_, err := carrier.Ensure(b.Context(), events.Events)
 		r.must(err)
 		e := r.event("x")
-		feed, err := carrier.Read(b.Context(), bus.From{Part: wire.Partition(e.Key)})
+		feed, err := carrier.Read(b.Context(), bus.From{Part: events.Partition(e.Key)})
 		r.must(err)
 		defer feed.Close()
 		var delays []time.Duration

@@ -3,16 +3,16 @@ package bus
 import (
 	"slices"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // checkpoint is an acknowledged message. While it is at its sequence, everything sent before it is there too.
 type checkpoint struct {
 	Seq    uint64
-	Event  string     // id; "": unknown
-	At     wire.Stamp // all sent until then is at or before Seq
-	Number int64      // of the log: likewise
+	Event  string          // id; "": unknown
+	At     canonical.Stamp // all sent until then is at or before Seq
+	Number int64           // of the log: likewise
 }
 
 // raise moves a checkpoint to a message, unless it is at a later one.
@@ -27,7 +27,7 @@ func (m *checkpoint) raise(seq uint64, event string) {
 type checkpoints []checkpoint
 
 const (
-	checkpointStep = wire.Stamp(1000) // minimum distance in milliseconds
+	checkpointStep = canonical.Stamp(1000) // minimum distance in milliseconds
 	maxCheckpoints = 64
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 )
 
 func TestWavesHaveTheNextMessageOfEveryKey(t *testing.T) {
@@ -54,7 +54,7 @@ func TestWavesHaveTheNextMessageOfEveryKey(t *testing.T) {
 // TestCheckpointsAreFewAndReachBack adds checkpoints for a week and asks, for a loss of any
 // length, how much more is published again than was lost.
 func TestCheckpointsAreFewAndReachBack(t *testing.T) {
-	const begin = wire.Stamp(1_800_000_000_000)
+	const begin = canonical.Stamp(1_800_000_000_000)
 	var kept checkpoints
 	stored := map[uint64]bool{}
 	now := begin
@@ -70,11 +70,11 @@ func TestCheckpointsAreFewAndReachBack(t *testing.T) {
 		if len(kept) != len(stored) || len(kept) > maxCheckpoints {
 			t.Fatalf("%d checkpoints are kept and %d stored", len(kept), len(stored))
 		}
-		now += 700 + wire.Stamp(seq%5)*100
+		now += 700 + canonical.Stamp(seq%5)*100
 		if seq%1000 != 0 {
 			continue
 		}
-		for lost := wire.Stamp(2000); lost < now-begin; lost *= 2 {
+		for lost := canonical.Stamp(2000); lost < now-begin; lost *= 2 {
 			m := kept.last(func(m checkpoint) bool { return m.At <= now-lost })
 			if m.Seq == 0 || now-m.At > 2*lost+4*checkpointStep {
 				t.Fatalf("after a loss of %d ms %d ms are published again, with %d checkpoints", lost, now-m.At,

@@ -9,7 +9,7 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet"
 	"renga.dev/renga/internal/platform/bus/jet/jettest"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/tier"
 )
 
@@ -43,7 +43,7 @@ func TestEventsSurviveWhatOperatorsDoToJetStream(t *testing.T) {
 		t.Cleanup(s.Close)
 		c := newCrew()
 		b, stop := r.launch(s.Carrier(), bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
-		var all []wire.Event
+		var all []events.Event
 		come := func() {
 			more := r.events(60, 9)
 			r.publishAll(b, more[:30]...)
@@ -62,7 +62,7 @@ func TestEventsSurviveWhatOperatorsDoToJetStream(t *testing.T) {
 			r.published()
 		}
 		stop()
-		inOrderAtLast(t, messages(t, s.Carrier(), wire.Events), all)
+		inOrderAtLast(t, messages(t, s.Carrier(), events.Events), all)
 	})
 }
 
@@ -81,7 +81,7 @@ func TestEventsSurviveAServerThatLosesItsEnd(t *testing.T) {
 		slow := c.consumer("slow")
 		slow.Types = someTypes
 		b, stop := r.launch(carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("quick"), slow}})
-		var all []wire.Event
+		var all []events.Event
 		come := func(n int) {
 			more := r.events(n, 9)
 			r.publish(b, more...)
@@ -113,7 +113,7 @@ func TestEventsSurviveAServerThatLosesItsEnd(t *testing.T) {
 		if n := r.count("SELECT count(*) FROM bus_relay WHERE epoch > 1"); n == 0 {
 			t.Error("no relay has noticed a loss")
 		}
-		inOrderAtLast(t, messages(t, s.Carrier(), wire.Events), all)
+		inOrderAtLast(t, messages(t, s.Carrier(), events.Events), all)
 	})
 }
 
@@ -128,7 +128,7 @@ func TestEventsSurviveServersThatAreKilled(t *testing.T) {
 		s := outside(t, n)
 		c := newCrew()
 		b, stop := r.launch(s.Carrier(), bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
-		var all []wire.Event
+		var all []events.Event
 		for range count(3, 20) {
 			more := r.events(40, 9)
 			r.publish(b, more[:20]...)
@@ -144,6 +144,6 @@ func TestEventsSurviveServersThatAreKilled(t *testing.T) {
 		if n := r.count("SELECT count(*) FROM bus_relay WHERE epoch > 1"); n != 0 {
 			t.Errorf("%d relays took the end of the server for a loss", n)
 		}
-		inOrder(t, messages(t, s.Carrier(), wire.Events), all)
+		inOrder(t, messages(t, s.Carrier(), events.Events), all)
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 const (
@@ -20,8 +20,8 @@ func (b *Bus) WakeLog() { b.wakes.wake(assignment{relayLog, 0}) }
 // runLogRelay publishes the engine's log from the committed position, which it commits now and then: after a crash
 // some messages are published again.
 func runLogRelay(ctx context.Context, b *Bus, l lease) error {
-	r := newRelay(b, l, "log", wire.Executions)
-	for part := range wire.Partitions {
+	r := newRelay(b, l, "log", events.Executions)
+	for part := range events.Partitions {
 		r.parts = append(r.parts, part)
 	}
 	err := r.run(ctx, r.turnLog)

@@ -8,21 +8,22 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/tier"
 )
 
 // ledger is a source of events by number: every third number has none.
 type ledger struct {
 	mu     sync.Mutex
-	events []wire.Event
+	events []events.Event
 	reads  atomic.Int64
 }
 
-func (l *ledger) add(events ...wire.Event) {
+func (l *ledger) add(batch ...events.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.events = append(l.events, events...)
+	l.events = append(l.events, batch...)
 }
 
 // number is the number of the i-th event.
@@ -44,14 +45,15 @@ func (l *ledger) After(_ context.Context, after int64, limit int) (msgs []bus.Me
 		e := &l.events[i]
 		upto = n
 		msgs = append(msgs, bus.Message{
-			Stream: wire.Executions, ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: e.Type, Key: e.Key,
+			Stream: events.Executions, ID: e.ID, Tenant: e.Tenant, Part: events.Partition(e.Key),
+			Type: e.Type, Key: e.Key,
 			OccurredAt: e.OccurredAt, Service: "renga", Body: e.AppendJSON(nil), Relay: bus.Relay{Source: n},
 		})
 	}
 	return msgs, upto, nil
 }
 
-func (l *ledger) Before(_ context.Context, at wire.Stamp) (n int64, err error) {
+func (l *ledger) Before(_ context.Context, at canonical.Stamp) (n int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.events {
@@ -95,7 +97,7 @@ func TestTheLogIsPublishedInOrderAndWhereItIsIsNotedNowAndThen(t *testing.T) {
 			b.WakeLog()
 		}
 		r.noted(l)
-		msgs := messages(t, r.carrier, wire.Executions)
+		msgs := messages(t, r.carrier, events.Executions)
 		inOrder(t, msgs, all)
 		if len(msgs) != len(all) {
 			t.Errorf("the stream has %d messages, want %d", len(msgs), len(all))
@@ -125,17 +127,17 @@ func TestWhatWasNotNotedOfTheLogIsPublishedOnceMore(t *testing.T) {
 		l.add(all...)
 		c := newCrew()
 		consumer := c.consumer("c")
-		consumer.Stream = wire.Executions
+		consumer.Stream = events.Executions
 		var crashes atomic.Int32
 		r.launch(r.carrier, bus.Config{Log: l, Consumers: []bus.Consumer{consumer}, Passed: func(point string) {
 			if point == "relay.log-published" && crashes.Add(1) <= 3 {
-				r.carrier.EndDedupeWindow(wire.Executions)
+				r.carrier.EndDedupeWindow(events.Executions)
 				r.exec("UPDATE bus_lease SET epoch = epoch + 1 WHERE name = 'relay:log'")
 			}
 		}})
 		r.noted(l)
 		r.took("c", all)
-		msgs := messages(t, r.carrier, wire.Executions)
+		msgs := messages(t, r.carrier, events.Executions)
 		inOrder(t, msgs, all)
 		if len(msgs) <= len(all) {
 			t.Errorf("the stream has %d messages: nothing was repeated", len(msgs))
@@ -149,15 +151,15 @@ func TestWhatTheStreamLosesOfTheLogIsPublishedAgain(t *testing.T) {
 	tier.System(t)
 	onEvery(t, func(t *testing.T, base *rig) {
 		for name, lose := range map[string]func(c *memory.Carrier){
-			"deleted":              func(c *memory.Carrier) { c.Lose(wire.Executions) },
-			"truncated":            func(c *memory.Carrier) { c.Truncate(wire.Executions, 25) },
-			"truncated to nothing": func(c *memory.Carrier) { c.Truncate(wire.Executions, 1_000_000) },
+			"deleted":              func(c *memory.Carrier) { c.Lose(events.Executions) },
+			"truncated":            func(c *memory.Carrier) { c.Truncate(events.Executions, 25) },
+			"truncated to nothing": func(c *memory.Carrier) { c.Truncate(events.Executions, 1_000_000) },
 		} {
 			t.Run(name, func(t *testing.T) {
 				r, l := base.again(t), &ledger{}
 				carrier, c := &holderOf{Carrier: r.carrier}, newCrew()
 				quick, slow := c.consumer("quick"), c.consumer("slow")
-				quick.Stream, slow.Stream, slow.Types = wire.Executions, wire.Executions, someTypes
+				quick.Stream, slow.Stream, slow.Types = events.Executions, events.Executions, someTypes
 				b, _ := r.launch(carrier, bus.Config{Log: l, Consumers: []bus.Consumer{quick, slow}})
 				all := r.events(200, 9)
 				l.add(all[:50]...)
@@ -177,7 +179,7 @@ func TestWhatTheStreamLosesOfTheLogIsPublishedAgain(t *testing.T) {
 				r.took("quick", all)
 				r.took("slow", all)
 				r.noted(l)
-				inOrderAtLast(t, messages(t, r.carrier, wire.Executions), all)
+				inOrderAtLast(t, messages(t, r.carrier, events.Executions), all)
 			})
 		}
 	})

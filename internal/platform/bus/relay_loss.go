@@ -5,8 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // A server that has just become leader may not know the end of its stream, so an apparent loss is checked again.
@@ -106,7 +107,7 @@ func (r *relay) handleLoss(ctx context.Context, info StreamInfo) error {
 		return err
 	}
 	var s relayState
-	err = r.write(ctx, "bus.relay.lose", func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) error {
+	err = r.write(ctx, "bus.relay.lose", func(ctx context.Context, tx *sqldb.Tx, now canonical.Stamp) error {
 		s = relayState{epoch: r.state.epoch + 1, streamAt: created(info), last: end}
 		readers, err := r.stopReaders(ctx, tx)
 		if err != nil {
@@ -115,7 +116,7 @@ func (r *relay) handleLoss(ctx context.Context, info StreamInfo) error {
 		if s.streamAt == r.state.streamAt {
 			s.checkpoints = r.state.checkpoints.upto(keep)
 		}
-		if r.stream == wire.Executions {
+		if r.stream == events.Executions {
 			r.resumeLog(&s, keep, readers, oldest)
 		} else if err := r.resumeOutbox(ctx, tx, &s, keep, readers, now); err != nil {
 			return err
@@ -133,7 +134,7 @@ func (r *relay) handleLoss(ctx context.Context, info StreamInfo) error {
 		return err
 	}
 	r.bus.cfg.Passed("relay.loss-noted")
-	if first := r.stream == wire.Executions && r.state.streamAt == 0; !first {
+	if first := r.stream == events.Executions && r.state.streamAt == 0; !first {
 		r.bus.log.Warn("stream lost events; they are published again", "post", r.lease.String(), "since",
 			s.last.At.String())
 	}
@@ -170,10 +171,10 @@ func (r *relay) end(ctx context.Context, info StreamInfo) (checkpoint, error) {
 
 // oldest is where to read the log from if none of it is known to be in the stream.
 func (r *relay) oldest(ctx context.Context) (int64, error) {
-	if r.stream != wire.Executions {
+	if r.stream != events.Executions {
 		return 0, nil
 	}
-	var now wire.Stamp
+	var now canonical.Stamp
 	err := r.bus.read(ctx, "bus.relay.oldest", func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		now, err = r.bus.now(ctx, tx)
 		return err
@@ -181,7 +182,7 @@ func (r *relay) oldest(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return r.bus.cfg.Log.Before(ctx, now-wire.Stamp(Horizon.Milliseconds()))
+	return r.bus.cfg.Log.Before(ctx, now-canonical.Stamp(Horizon.Milliseconds()))
 }
 
 // stopReaders ends the readers' leases, so that none commits anything of the old stream, and returns their positions.
@@ -219,11 +220,11 @@ func (r *relay) passed(s *relayState, p position) checkpoint {
 
 // resumeOutbox sets the window to publish again.
 func (r *relay) resumeOutbox(
-	ctx context.Context, tx *sqldb.Tx, s *relayState, keep checkpoint, readers []position, now wire.Stamp,
+	ctx context.Context, tx *sqldb.Tx, s *relayState, keep checkpoint, readers []position, now canonical.Stamp,
 ) error {
 	since := keep.At
 	if s.streamAt != r.state.streamAt {
-		since = now - wire.Stamp(Horizon.Milliseconds())
+		since = now - canonical.Stamp(Horizon.Milliseconds())
 	}
 	for _, p := range readers {
 		since = min(since, max(p.relayed, r.passed(s, p).At))

@@ -10,8 +10,8 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/tier"
 )
 
@@ -27,18 +27,18 @@ var losses = []struct {
 	carrier func(*memory.Carrier) bus.Carrier
 	lose    func(t *testing.T, c *memory.Carrier)
 }{
-	{"deleted", plain, func(_ *testing.T, c *memory.Carrier) { c.Lose(wire.Events) }},
+	{"deleted", plain, func(_ *testing.T, c *memory.Carrier) { c.Lose(events.Events) }},
 	{"deleted and made by somebody else", plain, func(t *testing.T, c *memory.Carrier) {
-		c.Lose(wire.Events)
-		if _, err := c.Ensure(t.Context(), wire.Events); err != nil {
+		c.Lose(events.Events)
+		if _, err := c.Ensure(t.Context(), events.Events); err != nil {
 			t.Fatal(err)
 		}
 	}},
-	{"truncated", plain, func(_ *testing.T, c *memory.Carrier) { c.Truncate(wire.Events, 25) }},
-	{"truncated to nothing", plain, func(_ *testing.T, c *memory.Carrier) { c.Truncate(wire.Events, 1_000_000) }},
+	{"truncated", plain, func(_ *testing.T, c *memory.Carrier) { c.Truncate(events.Events, 25) }},
+	{"truncated to nothing", plain, func(_ *testing.T, c *memory.Carrier) { c.Truncate(events.Events, 1_000_000) }},
 	{
 		"truncated without a new connection", func(c *memory.Carrier) bus.Carrier { return steady{c} },
-		func(_ *testing.T, c *memory.Carrier) { c.Truncate(wire.Events, 25) },
+		func(_ *testing.T, c *memory.Carrier) { c.Truncate(events.Events, 25) },
 	},
 }
 
@@ -72,7 +72,7 @@ func TestWhatAStreamLosesIsPublishedAgain(t *testing.T) {
 				r.took("quick", all)
 				r.took("slow", all)
 				r.published()
-				inOrderAtLast(t, messages(t, r.carrier, wire.Events), all)
+				inOrderAtLast(t, messages(t, r.carrier, events.Events), all)
 			})
 		}
 	})
@@ -86,11 +86,11 @@ func TestALossIsFoundAlsoWhenNothingIsPublished(t *testing.T) {
 	all := r.events(30, 9)
 	r.publishAll(b, all...)
 	r.published()
-	r.carrier.Lose(wire.Events)
+	r.carrier.Lose(events.Events)
 	r.eventually("the loss is found",
-		func() bool { return r.count("SELECT count(*) FROM bus_relay WHERE epoch > 1") == wire.Partitions })
+		func() bool { return r.count("SELECT count(*) FROM bus_relay WHERE epoch > 1") == events.Partitions })
 	r.published()
-	inOrderAtLast(t, messages(t, r.carrier, wire.Events), all)
+	inOrderAtLast(t, messages(t, r.carrier, events.Events), all)
 }
 
 // TestAReplayGoesOnWhereItsRelayDied takes the lease away at pages of a replay, and
@@ -110,7 +110,7 @@ func TestAReplayGoesOnWhereItsRelayDied(t *testing.T) {
 				r.exec("UPDATE bus_lease SET epoch = epoch + 1 WHERE name = 'relay:outbox'")
 			}
 			if point == "relay.replay-page" && left == 0 {
-				r.carrier.Truncate(wire.Events, 100)
+				r.carrier.Truncate(events.Events, 100)
 			}
 		}
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}, Passed: passed})
@@ -119,24 +119,24 @@ func TestAReplayGoesOnWhereItsRelayDied(t *testing.T) {
 		mu.Lock()
 		crash["relay.loss-found"], crash["relay.loss-noted"], crash["relay.replay-page"] = 2, 2, 3
 		mu.Unlock()
-		r.carrier.Lose(wire.Events)
+		r.carrier.Lose(events.Events)
 		more := r.events(100, 40)
 		r.publishAll(b, more...)
 		all = append(all, more...)
 		r.published()
 		r.took("c", all)
-		hasAll(t, messages(t, r.carrier, wire.Events), all)
+		hasAll(t, messages(t, r.carrier, events.Events), all)
 	})
 }
 
 // hasAll demands that the stream has every event, in whatever order.
-func hasAll(t testing.TB, msgs []bus.Message, events []wire.Event) {
+func hasAll(t testing.TB, msgs []bus.Message, batch []events.Event) {
 	t.Helper()
 	has := map[string]bool{}
 	for _, m := range msgs {
 		has[m.ID] = true
 	}
-	for _, e := range events {
+	for _, e := range batch {
 		if !has[e.ID] {
 			t.Errorf("the stream has no event %s", e.ID)
 		}
@@ -157,7 +157,7 @@ func TestADatabaseThatPublishedFillsAStreamThatItDoesNotKnow(t *testing.T) {
 		r.carrier = memory.New()
 		r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		r.took("c", all)
-		inOrder(t, messages(t, r.carrier, wire.Events), all)
+		inOrder(t, messages(t, r.carrier, events.Events), all)
 	})
 }
 
@@ -170,7 +170,7 @@ func TestWhatAStreamHeldBeforeIsNoLoss(t *testing.T) {
 		all := r.events(10, 3)
 		r.publishAll(b, all...)
 		r.published()
-		msgs := messages(t, r.carrier, wire.Events)
+		msgs := messages(t, r.carrier, events.Events)
 		inOrder(t, msgs[10:], all)
 		for _, m := range msgs[10:] {
 			if m.Relay.Epoch != 2 && m.Relay.Epoch != 1 {
@@ -201,7 +201,7 @@ func TestNothingIsLostOrDoneTwiceWhateverBecomesOfTheStream(t *testing.T) {
 		}}
 		b, stop := r.launch(carrier, cfg)
 		defer func() { stop() }()
-		var all []wire.Event
+		var all []events.Event
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
 			switch step := rapid.SampledFrom([]string{
 				"events", "events", "events", "truncate", "lose", "forget",
@@ -212,15 +212,15 @@ func TestNothingIsLostOrDoneTwiceWhateverBecomesOfTheStream(t *testing.T) {
 				r.publishAll(b, more...)
 				all = append(all, more...)
 			case "truncate":
-				if _, err := r.carrier.Ensure(rt.Context(), wire.Events); err == nil {
+				if _, err := r.carrier.Ensure(rt.Context(), events.Events); err == nil {
 					n := rapid.IntRange(1, 20).Draw(rt, "n")
-					carrier.between(func() { r.carrier.Truncate(wire.Events, n) })
+					carrier.between(func() { r.carrier.Truncate(events.Events, n) })
 				}
 			case "lose":
-				r.carrier.Lose(wire.Events)
+				r.carrier.Lose(events.Events)
 			case "forget":
-				if _, err := r.carrier.Ensure(rt.Context(), wire.Events); err == nil {
-					r.carrier.EndDedupeWindow(wire.Events)
+				if _, err := r.carrier.Ensure(rt.Context(), events.Events); err == nil {
+					r.carrier.EndDedupeWindow(events.Events)
 				}
 			case "gate":
 				if rapid.Bool().Draw(rt, "closed") {
@@ -243,8 +243,9 @@ func TestNothingIsLostOrDoneTwiceWhateverBecomesOfTheStream(t *testing.T) {
 			case "expire": // a consumer that is new begins with what the stream has
 				known := r.count("SELECT count(*) FROM bus_reader WHERE relayed_at > 0 OR part NOT IN (SELECT part " +
 					"FROM outbox_events)")
-				if info, err := r.carrier.Ensure(rt.Context(), wire.Events); err == nil && known == 2*wire.Partitions {
-					r.carrier.Expire(wire.Events, info.First+uint64(rapid.IntRange(1, 5).Draw(rt, "n")))
+				if info, err := r.carrier.Ensure(rt.Context(), events.Events); err == nil &&
+					known == 2*events.Partitions {
+					r.carrier.Expire(events.Events, info.First+uint64(rapid.IntRange(1, 5).Draw(rt, "n")))
 				}
 			}
 		}

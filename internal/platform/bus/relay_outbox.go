@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 const (
@@ -34,7 +35,7 @@ type outboxRelay struct {
 }
 
 func runOutboxRelay(ctx context.Context, b *Bus, l lease) error {
-	r := &outboxRelay{relay: newRelay(b, l, "outbox", wire.Events, l.part), backoffs: map[string]keyBackoff{}}
+	r := &outboxRelay{relay: newRelay(b, l, "outbox", events.Events, l.part), backoffs: map[string]keyBackoff{}}
 	defer func() { b.recent.detach(l.part, r.recentReader) }()
 	return r.run(ctx, r.turnOutbox)
 }
@@ -93,7 +94,7 @@ func (r *outboxRelay) turnOutbox(ctx context.Context) (rest time.Duration, err e
 }
 
 type outboxBatch struct {
-	at     wire.Stamp
+	at     canonical.Stamp
 	ids    []int64
 	msgs   []Message
 	gaps   bool // rows were left out
@@ -122,7 +123,7 @@ func (r *outboxRelay) nextOutbox(ctx context.Context, follow bool) (out outboxBa
 	return out, more && len(out.msgs) > 0, err
 }
 
-func (r *outboxRelay) stamp(out *outboxBatch, now wire.Stamp) {
+func (r *outboxRelay) stamp(out *outboxBatch, now canonical.Stamp) {
 	if len(out.ids) == 0 {
 		return
 	}
@@ -134,7 +135,7 @@ func (r *outboxRelay) stamp(out *outboxBatch, now wire.Stamp) {
 
 // readOutbox reads the table; more: there may be more.
 func (r *outboxRelay) readOutbox(ctx context.Context) (out outboxBatch, more bool, err error) {
-	var now wire.Stamp
+	var now canonical.Stamp
 	err = r.bus.read(ctx, "bus.relay.read", func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		out = outboxBatch{}
 		if now, err = r.bus.now(ctx, tx); err != nil {
@@ -232,8 +233,14 @@ func (r *outboxRelay) mark(ctx context.Context, b outboxBatch, s sent) error {
 }
 
 // markRows marks rows; whole: they are all unpublished rows up to the last.
-func (r *outboxRelay) markRows(ctx context.Context, ids []int64, whole bool, at wire.Stamp, more ...sqldb.Stmt) error {
-	err := r.write(ctx, "bus.relay.mark", func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
+func (r *outboxRelay) markRows(
+	ctx context.Context,
+	ids []int64,
+	whole bool,
+	at canonical.Stamp,
+	more ...sqldb.Stmt,
+) error {
+	err := r.write(ctx, "bus.relay.mark", func(ctx context.Context, tx *sqldb.Tx, _ canonical.Stamp) error {
 		q := queriesOf(tx)
 		if !whole || q.shared {
 			return tx.Batch(ctx, append([]sqldb.Stmt{q.markOutbox(ids, at)}, more...)...)

@@ -14,8 +14,8 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // launch runs a bus over a carrier until it is stopped.
@@ -43,9 +43,9 @@ func (r *rig) launch(carrier bus.Carrier, cfg bus.Config) (b *bus.Bus, stop func
 func (r *rig) asleep() *bus.Bus { return bus.New(r.db, r.carrier, bus.Config{Instance: "idle"}) }
 
 // publish publishes events, each in a transaction of its own.
-func (r *rig) publish(b *bus.Bus, events ...wire.Event) {
+func (r *rig) publish(b *bus.Bus, batch ...events.Event) {
 	r.Helper()
-	for _, e := range events {
+	for _, e := range batch {
 		r.must(r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			return b.Publish(ctx, tx, e)
 		}))
@@ -53,17 +53,17 @@ func (r *rig) publish(b *bus.Bus, events ...wire.Event) {
 }
 
 // publishAll publishes events in one transaction.
-func (r *rig) publishAll(b *bus.Bus, events ...wire.Event) {
+func (r *rig) publishAll(b *bus.Bus, batch ...events.Event) {
 	r.Helper()
 	r.patient(func() error {
 		return r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-			return b.Publish(ctx, tx, events...)
+			return b.Publish(ctx, tx, batch...)
 		})
 	})
 }
 
 // events makes n events of a few records.
-func (r *rig) events(n, records int) (all []wire.Event) {
+func (r *rig) events(n, records int) (all []events.Event) {
 	for i := range n {
 		all = append(all, r.event(string(rune('a'+i%records))))
 	}
@@ -80,7 +80,7 @@ func (r *rig) published() {
 }
 
 // messages is all that a stream has, in order.
-func messages(t testing.TB, carrier bus.Carrier, s wire.Stream) (all []bus.Message) {
+func messages(t testing.TB, carrier bus.Carrier, s events.Stream) (all []bus.Message) {
 	t.Helper()
 	info, err := carrier.Ensure(t.Context(), s)
 	if err != nil {
@@ -98,10 +98,10 @@ func messages(t testing.TB, carrier bus.Carrier, s wire.Stream) (all []bus.Messa
 
 // inOrder demands that the stream has every event, and those of a key in order. Of
 // repetitions the first counts.
-func inOrder(t testing.TB, msgs []bus.Message, events []wire.Event) {
+func inOrder(t testing.TB, msgs []bus.Message, batch []events.Event) {
 	t.Helper()
 	want, got := map[string][]string{}, map[string][]string{}
-	for _, e := range events {
+	for _, e := range batch {
 		want[e.Key] = append(want[e.Key], e.ID)
 	}
 	for _, m := range msgs {
@@ -116,22 +116,22 @@ func inOrder(t testing.TB, msgs []bus.Message, events []wire.Event) {
 
 // inOrderAtLast demands the same of a stream that was filled again after a loss. There
 // the last of repetitions counts: what was sent before the loss was found is before it.
-func inOrderAtLast(t testing.TB, msgs []bus.Message, events []wire.Event) {
+func inOrderAtLast(t testing.TB, msgs []bus.Message, batch []events.Event) {
 	t.Helper()
-	msgs, events = slices.Clone(msgs), slices.Clone(events)
+	msgs, batch = slices.Clone(msgs), slices.Clone(batch)
 	slices.Reverse(msgs)
-	slices.Reverse(events)
-	inOrder(t, msgs, events)
+	slices.Reverse(batch)
+	inOrder(t, msgs, batch)
 }
 
 // took demands that a consumer did every event once, those of a key in order.
-func (r *rig) took(consumer string, events []wire.Event) {
+func (r *rig) took(consumer string, batch []events.Event) {
 	r.Helper()
 	r.eventually(consumer+" has every event", func() bool {
-		return r.count("SELECT count(*) FROM test_effect WHERE consumer = $1", consumer) >= len(events)
+		return r.count("SELECT count(*) FROM test_effect WHERE consumer = $1", consumer) >= len(batch)
 	})
 	want, got := map[string][]string{}, map[string][]string{}
-	for _, e := range events {
+	for _, e := range batch {
 		want[e.Key] = append(want[e.Key], e.ID)
 	}
 	for _, e := range r.effects(consumer) {

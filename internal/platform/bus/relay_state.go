@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // load reads the committed state, or begins.
 func (r *relay) load(ctx context.Context) error {
 	var known bool
-	var now, newest wire.Stamp
+	var now, newest canonical.Stamp
 	err := r.bus.read(ctx, "bus.relay.load", func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		if now, err = r.bus.now(ctx, tx); err != nil {
 			return err
@@ -64,9 +65,9 @@ func (r *relay) readState(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 }
 
 // newest is the latest known batch time.
-func (r *relay) newest(ctx context.Context, tx *sqldb.Tx) (newest wire.Stamp, err error) {
+func (r *relay) newest(ctx context.Context, tx *sqldb.Tx) (newest canonical.Stamp, err error) {
 	note := func(query string, args ...any) {
-		var at wire.Stamp
+		var at canonical.Stamp
 		if err == nil {
 			err = tx.Row(ctx, query, args...).Scan(&at)
 		}
@@ -74,7 +75,7 @@ func (r *relay) newest(ctx context.Context, tx *sqldb.Tx) (newest wire.Stamp, er
 	}
 	for _, part := range r.parts {
 		note("SELECT max(relayed_at) FROM bus_reader WHERE stream = $1 AND part = $2", int64(r.stream), part)
-		if r.stream == wire.Events {
+		if r.stream == events.Events {
 			note("SELECT max(published_at) FROM outbox_events WHERE part = $1 AND published_at IS NOT NULL", part)
 		}
 	}
@@ -83,7 +84,7 @@ func (r *relay) newest(ctx context.Context, tx *sqldb.Tx) (newest wire.Stamp, er
 
 // ahead is the highest relay epoch and batch time in the partitions' last messages, which a crashed relay may not
 // have committed.
-func (r *relay) ahead(ctx context.Context) (epoch int64, at wire.Stamp, err error) {
+func (r *relay) ahead(ctx context.Context) (epoch int64, at canonical.Stamp, err error) {
 	if _, err := r.bus.carrier.Ensure(ctx, r.stream); err != nil {
 		return 0, 0, err
 	}
@@ -110,7 +111,7 @@ func (r *relay) first(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return err
 	}
-	if published || r.stream == wire.Executions {
+	if published || r.stream == events.Executions {
 		return r.handleLoss(ctx, info)
 	}
 	end, err := r.end(ctx, info)
@@ -127,7 +128,7 @@ func (r *relay) first(ctx context.Context, epoch int64) error {
 
 // store commits the statements of a state under the lease; then the state is the relay's.
 func (r *relay) store(ctx context.Context, op string, s relayState, stmts []sqldb.Stmt) error {
-	err := r.write(ctx, op, func(ctx context.Context, tx *sqldb.Tx, _ wire.Stamp) error {
+	err := r.write(ctx, op, func(ctx context.Context, tx *sqldb.Tx, _ canonical.Stamp) error {
 		return tx.Batch(ctx, stmts...)
 	})
 	if err == nil {
@@ -138,7 +139,7 @@ func (r *relay) store(ctx context.Context, op string, s relayState, stmts []sqld
 
 // published reports whether the outbox has published events of the partition.
 func (r *relay) published(ctx context.Context) (bool, error) {
-	if r.stream != wire.Events {
+	if r.stream != events.Events {
 		return false, nil
 	}
 	n, err := readValue[int](ctx, r.bus, "bus.relay.first",

@@ -14,10 +14,10 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/tier"
 )
 
@@ -29,15 +29,15 @@ func TestWhatIsCommittedIsPublishedInOrderOfItsKey(t *testing.T) {
 		r.publishAll(b, all[300:600]...)
 		r.publish(b, all[600:]...)
 		r.published()
-		msgs := messages(t, r.carrier, wire.Events)
+		msgs := messages(t, r.carrier, events.Events)
 		inOrder(t, msgs, all)
 		if len(msgs) != len(all) {
 			t.Errorf("the stream has %d messages, want %d", len(msgs), len(all))
 		}
 		for i, m := range msgs {
-			e, err := wire.ParseEvent(m.Body)
+			e, err := events.ParseEvent(m.Body)
 			if err != nil || e.ID != m.ID || e.Type != m.Type || e.Tenant != m.Tenant || e.Key != m.Key ||
-				m.Part != wire.Partition(e.Key) {
+				m.Part != events.Partition(e.Key) {
 				t.Fatalf("message %d is %+v of %+v (%v)", i, m, e, err)
 			}
 			if at := r.count("SELECT published_at FROM outbox_events WHERE id = $1 AND event_id = $2", m.Relay.Source,
@@ -63,7 +63,7 @@ func TestEventsThatAreNotInTheRecentRowsAreNotOvertaken(t *testing.T) {
 		}
 		b.Wake()
 		r.published()
-		msgs := messages(t, r.carrier, wire.Events)
+		msgs := messages(t, r.carrier, events.Events)
 		inOrder(t, msgs, all)
 		if len(msgs) != len(all) {
 			t.Errorf("the stream has %d messages, want %d", len(msgs), len(all))
@@ -80,14 +80,14 @@ func TestRecentRowsAreNotReadFromTheTable(t *testing.T) {
 	for i, e := range all {
 		r.publish(b, e)
 		r.eventually("the stream has the event", func() bool {
-			info, err := r.carrier.Ensure(t.Context(), wire.Events)
+			info, err := r.carrier.Ensure(t.Context(), events.Events)
 			return err == nil && info.Last == uint64(i+1)
 		})
 	}
 	if n := r.db.Stats().Reads - before; n > uint64(len(all)/2) {
 		t.Errorf("%d reads for %d events, want few", n, len(all))
 	}
-	inOrder(t, messages(t, r.carrier, wire.Events), all)
+	inOrder(t, messages(t, r.carrier, events.Events), all)
 }
 
 // TestACrashBetweenPublishingAndNotingRepeatsAndLosesNothing takes the lease away when
@@ -107,13 +107,13 @@ func TestACrashBetweenPublishingAndNotingRepeatsAndLosesNothing(t *testing.T) {
 				if point == "relay.before-mark" && crashes.Add(1) <= 8 {
 					r.exec("UPDATE bus_lease SET epoch = epoch + 1 WHERE name = 'relay:outbox'")
 					if forgets {
-						r.carrier.EndDedupeWindow(wire.Events)
+						r.carrier.EndDedupeWindow(events.Events)
 					}
 				}
 			}})
 			r.published()
 			stop()
-			msgs := messages(t, r.carrier, wire.Events)
+			msgs := messages(t, r.carrier, events.Events)
 			inOrder(t, msgs, all)
 			if again := len(msgs) > len(all); again != forgets {
 				t.Errorf("the stream has %d messages of %d events", len(msgs), len(all))
@@ -174,7 +174,7 @@ func TestOrderOfKeysSurvivesFailingPublishes(t *testing.T) {
 			f := fates[0]
 			fates = fates[1:]
 			if forgets && f != memory.Stored {
-				r.carrier.EndDedupeWindow(wire.Events)
+				r.carrier.EndDedupeWindow(events.Events)
 			}
 			return f
 		}
@@ -185,7 +185,7 @@ func TestOrderOfKeysSurvivesFailingPublishes(t *testing.T) {
 		defer stop()
 		r.publish(b, all[cut:]...)
 		r.published()
-		inOrder(t, messages(t, r.carrier, wire.Events), all)
+		inOrder(t, messages(t, r.carrier, events.Events), all)
 	})
 }
 
@@ -193,7 +193,7 @@ func TestAKeyThatTheCarrierRefusesWaitsAloneAndIsTriedAgain(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		picky := &pickyCarrier{Carrier: r.carrier}
 		sick, well := r.event("sick"), r.event("well")
-		for wire.Partition(well.Key) != wire.Partition(sick.Key) {
+		for events.Partition(well.Key) != events.Partition(sick.Key) {
 			well = r.event("well" + well.ID)
 		}
 		picky.refuse.Store(&sick.Key)
@@ -205,7 +205,7 @@ func TestAKeyThatTheCarrierRefusesWaitsAloneAndIsTriedAgain(t *testing.T) {
 			func() bool { return r.count("SELECT count(*) FROM outbox_events WHERE published_at IS NULL") == 1 })
 		picky.refuse.Store(nil)
 		r.published()
-		inOrder(t, messages(t, r.carrier, wire.Events), []wire.Event{sick, well})
+		inOrder(t, messages(t, r.carrier, events.Events), []events.Event{sick, well})
 	})
 }
 
@@ -219,7 +219,7 @@ func (c *pickyCarrier) Publish(ctx context.Context, msgs []bus.Message) []bus.Ac
 	acks := make([]bus.Ack, len(msgs))
 	for i := range msgs {
 		if key := c.refuse.Load(); key != nil && msgs[i].Key == *key {
-			acks[i].Err = fault.New(fault.TooLarge, wire.CodeEventTooLarge, "it is too large")
+			acks[i].Err = fault.New(fault.TooLarge, events.CodeEventTooLarge, "it is too large")
 			continue
 		}
 		acks[i] = c.Carrier.Publish(ctx, msgs[i:i+1])[0]
@@ -247,12 +247,12 @@ func TestAnOutageIsLoggedOnceAndEnds(t *testing.T) {
 		r.carrier.Return()
 		r.published()
 		stop()
-		inOrder(t, messages(t, r.carrier, wire.Events), []wire.Event{first, second})
+		inOrder(t, messages(t, r.carrier, events.Events), []events.Event{first, second})
 		slices.Sort(lines)
 		if got := slices.Compact(slices.Clone(lines)); len(got) > 2 {
 			t.Errorf("the log says %q, want that it began and that it ended", lines)
 		}
-		if len(lines) > 2*wire.Partitions {
+		if len(lines) > 2*events.Partitions {
 			t.Errorf("the log has %d lines", len(lines))
 		}
 	})
@@ -264,9 +264,15 @@ func TestATransactionThatBeganFirstAndCommitsLastIsNotSkipped(t *testing.T) {
 	r := newRig(t, sqldb.Config{URL: pgtest.New(t)})
 	b, _ := r.launch(r.carrier, bus.Config{})
 	times := count(100, 1000)
-	var all []wire.Event
+	var all []events.Event
 	for range times {
-		slow, fast := []wire.Event{r.event("slow"), r.event("slow")}, []wire.Event{r.event("fast"), r.event("other")}
+		slow, fast := []events.Event{
+			r.event("slow"),
+			r.event("slow"),
+		}, []events.Event{
+			r.event("fast"),
+			r.event("other"),
+		}
 		written, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		go func() {
 			done <- r.db.Write(t.Context(), sqldb.Engine, func(ctx context.Context, tx *sqldb.Tx) error {
@@ -288,7 +294,7 @@ func TestATransactionThatBeganFirstAndCommitsLastIsNotSkipped(t *testing.T) {
 		all = append(append(all, slow...), fast...)
 	}
 	r.published()
-	inOrder(t, messages(t, r.carrier, wire.Events), all)
+	inOrder(t, messages(t, r.carrier, events.Events), all)
 }
 
 // TestTwoProcessesShareTheRelays stops one of two processes again and again while both
@@ -301,7 +307,7 @@ func TestTwoProcessesShareTheRelays(t *testing.T) {
 		return bus.Config{Instance: name, Consumers: []bus.Consumer{c.consumer("c")}}
 	}
 	one, _ := r.launch(r.carrier, cfg("one"))
-	var all []wire.Event
+	var all []events.Event
 	for range 3 {
 		two, stop := r.launch(r.carrier, cfg("two"))
 		r.eventually("both have assignments", func() bool {
@@ -318,7 +324,7 @@ func TestTwoProcessesShareTheRelays(t *testing.T) {
 		all = append(all, more...)
 		r.published()
 	}
-	inOrder(t, messages(t, r.carrier, wire.Events), all)
+	inOrder(t, messages(t, r.carrier, events.Events), all)
 	r.took("c", all)
 }
 
@@ -329,13 +335,13 @@ func TestTheStatusOfTheOutboxSaysWhatWaits(t *testing.T) {
 		r.publishAll(b, all...)
 		s, err := b.Outbox(t.Context())
 		r.must(err)
-		if s.Unpublished != 20 || len(s.Parts) != wire.Partitions {
+		if s.Unpublished != 20 || len(s.Parts) != events.Partitions {
 			t.Errorf("got %+v", s)
 		}
 		r.launch(r.carrier, bus.Config{})
 		r.published()
 		r.eventually("also relays that have nothing to publish", func() bool {
-			return r.count("SELECT count(*) FROM bus_relay WHERE source = 'outbox'") == wire.Partitions
+			return r.count("SELECT count(*) FROM bus_relay WHERE source = 'outbox'") == events.Partitions
 		})
 		s, err = b.Outbox(t.Context())
 		r.must(err)

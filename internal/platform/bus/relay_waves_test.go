@@ -9,8 +9,8 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // moody is a carrier that does not acknowledge some events the first times: one that it is
@@ -48,24 +48,24 @@ func (m *moody) Publish(ctx context.Context, msgs []bus.Message) []bus.Ack {
 func TestAKeyWithMoreRowsThanABatchSendsLosesNothing(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		beside := "y" // another record of the same partition
-		for i := 0; wire.Partition(r.event(beside).Key) != wire.Partition(r.event("x").Key); i++ {
+		for i := 0; events.Partition(r.event(beside).Key) != events.Partition(r.event("x").Key); i++ {
 			beside = fmt.Sprint("y", i)
 		}
-		var all []wire.Event
+		var all []events.Event
 		for i := range 200 {
 			all = append(all, r.event("x"))
 			if i%50 == 49 {
 				all = append(all, r.event(beside))
 			}
 		}
-		of := slices.DeleteFunc(slices.Clone(all), func(e wire.Event) bool { return e.Key != all[0].Key })
+		of := slices.DeleteFunc(slices.Clone(all), func(e events.Event) bool { return e.Key != all[0].Key })
 		carrier := &moody{
 			Carrier: r.carrier,
 			refuse:  map[string]int{of[10].ID: 2, of[64].ID: 1, of[150].ID: 4},
 			lose:    map[string]int{of[40].ID: 1, of[63].ID: 1, of[128].ID: 2},
 		}
 		r.publishAll(r.asleep(), all...)
-		late := make([]wire.Event, 12)
+		late := make([]events.Event, 12)
 		for i := range late {
 			late[i] = r.event("x")
 		}
@@ -84,6 +84,6 @@ func TestAKeyWithMoreRowsThanABatchSendsLosesNothing(t *testing.T) {
 			left = left[1:]
 		}
 		r.published()
-		inOrder(t, messages(t, r.carrier, wire.Events), append(all, late...))
+		inOrder(t, messages(t, r.carrier, events.Events), append(all, late...))
 	})
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Replay delivers a tenant's events of a range of time from the outbox to a consumer again. What it had applied has
@@ -20,12 +21,12 @@ type Replay struct {
 	ID        string
 	Tenant    string
 	Consumer  string
-	From, To  wire.Stamp // of the announcement: inclusive, exclusive
+	From, To  canonical.Stamp // of the announcement: inclusive, exclusive
 	Status    ReplayStatus
 	Counts    ReplayCounts
 	CreatedBy string
-	CreatedAt wire.Stamp
-	EndedAt   wire.Stamp
+	CreatedAt canonical.Stamp
+	EndedAt   canonical.Stamp
 }
 
 type ReplayCounts struct {
@@ -52,10 +53,10 @@ const MaxReplays = 10
 type ReplayRequest struct {
 	Tenant        string
 	Consumer      string
-	From, To      wire.Stamp // To 0: now
+	From, To      canonical.Stamp // To 0: now
 	Actor         string
 	CorrelationID string
-	Once          wire.Once
+	Idempotency   canonical.IdempotencyKey
 }
 
 type ReplayOrder struct {
@@ -63,7 +64,7 @@ type ReplayOrder struct {
 	ID            string
 	Actor         string
 	CorrelationID string
-	Once          wire.Once
+	Idempotency   canonical.IdempotencyKey
 }
 
 // ReplayAnswer is stored with the idempotency key.
@@ -81,10 +82,10 @@ func (b *Bus) StartReplay(ctx context.Context, r ReplayRequest) (ans ReplayAnswe
 	if err := b.replayable(r.Consumer); err != nil {
 		return ans, err
 	}
-	ans, replay, err := once(ctx, b, "bus.replay", r.Tenant, &r.Once,
-		func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (ReplayAnswer, error) {
+	ans, replay, err := once(ctx, b, "bus.replay", r.Tenant, &r.Idempotency,
+		func(ctx context.Context, tx *sqldb.Tx, now canonical.Stamp) (ReplayAnswer, error) {
 			ans := ReplayAnswer{
-				ID: uuid.Must(uuid.NewV7()).String(), CorrelationID: r.CorrelationID, Key: r.Once.Key,
+				ID: uuid.Must(uuid.NewV7()).String(), CorrelationID: r.CorrelationID, Key: r.Idempotency.Key,
 			}
 			return ans, insertReplay(ctx, tx, &r, ans.ID, now)
 		})
@@ -101,8 +102,8 @@ func (b *Bus) replayable(consumer string) error {
 	switch {
 	case i < 0:
 		return fault.New(fault.NotFound, "CONSUMER_NOT_FOUND", "there is no consumer %.64q", consumer)
-	case b.cfg.Consumers[i].Stream != wire.Events:
-		return fault.New(fault.Invalid, wire.CodeInvalid,
+	case b.cfg.Consumers[i].Stream != events.Events:
+		return fault.New(fault.Invalid, canonical.CodeInvalid,
 			"%s takes the engine's own events, which are not in the outbox", consumer).
 			With(map[string]string{"field": "consumer"})
 	}
@@ -110,13 +111,13 @@ func (b *Bus) replayable(consumer string) error {
 }
 
 func (b *Bus) wakeReaders(consumer string) {
-	for part := range wire.Partitions {
+	for part := range events.Partitions {
 		b.wakes.wake(readerAssignment(consumer, part))
 	}
 }
 
 // insertReplay writes a row per partition.
-func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string, now wire.Stamp) error {
+func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string, now canonical.Stamp) error {
 	var running int
 	err := tx.Row(ctx, "SELECT count(DISTINCT id) FROM bus_replay WHERE tenant_id = $1 AND status = 0",
 		r.Tenant).Scan(&running)
@@ -136,7 +137,7 @@ func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string
 	if err != nil {
 		return err
 	}
-	stmts := make([]sqldb.Stmt, wire.Partitions)
+	stmts := make([]sqldb.Stmt, events.Partitions)
 	for part := range stmts {
 		stmts[part] = sqldb.Stmt{
 			Query: `INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied,
@@ -158,16 +159,16 @@ func insertReplay(ctx context.Context, tx *sqldb.Tx, r *ReplayRequest, id string
 
 // StopReplay ends a replay. Repeating it changes nothing.
 func (b *Bus) StopReplay(ctx context.Context, o ReplayOrder) (ans ReplayAnswer, err error) {
-	ans, replay, err := once(ctx, b, "bus.replay", o.Tenant, &o.Once,
-		func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (ReplayAnswer, error) {
+	ans, replay, err := once(ctx, b, "bus.replay", o.Tenant, &o.Idempotency,
+		func(ctx context.Context, tx *sqldb.Tx, now canonical.Stamp) (ReplayAnswer, error) {
 			return stopReplay(ctx, tx, &o, now)
 		})
 	ans.Replay = replay
 	return ans, err
 }
 
-func stopReplay(ctx context.Context, tx *sqldb.Tx, o *ReplayOrder, now wire.Stamp) (ReplayAnswer, error) {
-	ans := ReplayAnswer{ID: o.ID, Status: ReplayStopped, CorrelationID: o.CorrelationID, Key: o.Once.Key}
+func stopReplay(ctx context.Context, tx *sqldb.Tx, o *ReplayOrder, now canonical.Stamp) (ReplayAnswer, error) {
+	ans := ReplayAnswer{ID: o.ID, Status: ReplayStopped, CorrelationID: o.CorrelationID, Key: o.Idempotency.Key}
 	n, err := tx.Exec(ctx, `UPDATE bus_replay SET status = 2, ended_at = $3
 		WHERE id = $1 AND tenant_id = $2 AND status = 0`, o.ID, o.Tenant, now)
 	if err != nil {

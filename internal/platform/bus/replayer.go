@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 type replay struct {
 	id       string
 	tenant   string
-	from, to wire.Stamp
+	from, to canonical.Stamp
 	pos      int64
 }
 
@@ -69,7 +69,7 @@ func (rp *replayer) oldest(ctx context.Context) (p replay, err error) {
 // page replays a page; again: there may be more.
 func (rp *replayer) page(ctx context.Context, p *replay) (again bool, err error) {
 	found, err := rp.outboxPage(ctx, backfillRange{
-		after: p.pos, tenant: p.tenant, made: [2]wire.Stamp{p.from, p.to},
+		after: p.pos, tenant: p.tenant, made: [2]canonical.Stamp{p.from, p.to},
 		sent: always,
 	})
 	if err != nil {
@@ -107,7 +107,7 @@ func (rp *replayer) holdBack(ctx context.Context, found *backfillPage) (held boo
 //
 // A relay commits the position and time of a batch in the last transaction that marks its rows; until then some are
 // not marked.
-func (rp *replayer) hasAll(ctx context.Context, upto wire.Stamp) (bool, error) {
+func (rp *replayer) hasAll(ctx context.Context, upto canonical.Stamp) (bool, error) {
 	n, err := readValue[int](ctx, rp.bus, "bus.replays",
 		`SELECT 1 FROM bus_relay WHERE source = 'outbox' AND part = $1 AND stream_at = $2 AND last_seq <= $3
 			AND replay_pos >= replay_to AND (last_at >= $4 OR NOT EXISTS (
@@ -124,7 +124,7 @@ func (rp *replayer) apply(ctx context.Context, p *replay, found backfillPage) er
 				return err
 			}
 		}
-		status, ended := ReplayRunning, wire.Stamp(0)
+		status, ended := ReplayRunning, canonical.Stamp(0)
 		if !found.more {
 			status, ended = ReplayDone, t.now
 		}

@@ -4,9 +4,10 @@ import (
 	"context"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Retention. What is unpublished, undecided or in progress does not expire.
@@ -24,7 +25,7 @@ const (
 )
 
 // day is in milliseconds.
-const day = wire.Stamp(24 * time.Hour / time.Millisecond)
+const day = canonical.Stamp(24 * time.Hour / time.Millisecond)
 
 // retention deletes expired rows, and makes and drops the day tables of processed_events.
 type retention struct{ bus *Bus }
@@ -56,7 +57,7 @@ func (r *retention) attempt(ctx context.Context, failed string, do func(context.
 }
 
 // rule deletes up to retainRows expired rows and returns their number.
-type rule func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error)
+type rule func(ctx context.Context, tx *sqldb.Tx, now canonical.Stamp) (int64, error)
 
 func (r *retention) retainAll(ctx context.Context) error {
 	rules := []rule{
@@ -68,7 +69,7 @@ func (r *retention) retainAll(ctx context.Context) error {
 			WHERE name >= 'process:' AND name < 'process;' AND until < $1 LIMIT $2)`),
 		r.retainDays,
 	}
-	for part := range wire.Partitions {
+	for part := range events.Partitions {
 		rules = append(rules, before(Horizon, `DELETE FROM outbox_events WHERE id IN (SELECT id FROM outbox_events
 			WHERE part = $3 AND published_at < $1 ORDER BY published_at LIMIT $2)`, part))
 	}
@@ -82,8 +83,8 @@ func (r *retention) retainAll(ctx context.Context) error {
 
 // before is the rule of a query with the instant $1, the number of rows $2, and args.
 func before(kept time.Duration, query string, args ...any) rule {
-	return func(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error) {
-		return tx.Exec(ctx, query, append([]any{now - wire.Stamp(kept.Milliseconds()), retainRows}, args...)...)
+	return func(ctx context.Context, tx *sqldb.Tx, now canonical.Stamp) (int64, error) {
+		return tx.Exec(ctx, query, append([]any{now - canonical.Stamp(kept.Milliseconds()), retainRows}, args...)...)
 	}
 }
 

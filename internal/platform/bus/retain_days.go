@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // On PostgreSQL each day of processed_events is a table, made ahead and dropped as a whole. Other days go to
@@ -20,11 +20,11 @@ const (
 )
 
 // firstDay is the oldest day that is kept.
-func firstDay(now wire.Stamp) int64 {
-	return dayOf(now - wire.Stamp(ProcessedFor.Milliseconds()))
+func firstDay(now canonical.Stamp) int64 {
+	return dayOf(now - canonical.Stamp(ProcessedFor.Milliseconds()))
 }
 
-func (r *retention) retainDays(ctx context.Context, tx *sqldb.Tx, now wire.Stamp) (int64, error) {
+func (r *retention) retainDays(ctx context.Context, tx *sqldb.Tx, now canonical.Stamp) (int64, error) {
 	return tx.Exec(ctx, queriesOf(tx).trimProcessed, firstDay(now), retainRows)
 }
 
@@ -33,7 +33,7 @@ func (r *retention) prepareDays(ctx context.Context) error {
 	if !queriesOf(r.bus.db).dayTables {
 		return nil
 	}
-	var now wire.Stamp
+	var now canonical.Stamp
 	var have []int64
 	err := r.bus.read(ctx, "bus.days", func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		if now, err = r.bus.now(ctx, tx); err == nil {

@@ -9,21 +9,22 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
-const hour = wire.Stamp(time.Hour / time.Millisecond)
+const hour = canonical.Stamp(time.Hour / time.Millisecond)
 
 // ago is the instant that is so long before now.
-func ago(d time.Duration) wire.Stamp { return wire.Stamp(time.Now().Add(-d).UnixMilli()) }
+func ago(d time.Duration) canonical.Stamp { return canonical.Stamp(time.Now().Add(-d).UnixMilli()) }
 
 func TestWhatIsPastItsTimeIsDeletedInChunks(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		var chunks atomic.Int64
 		b := bus.New(r.db, r.carrier, bus.Config{Instance: "x", Passed: func(string) { chunks.Add(1) }})
-		put := func(n int, created wire.Stamp, published any) {
+		put := func(n int, created canonical.Stamp, published any) {
 			for range n {
 				r.announce(created, published, r.event("x"))
 			}
@@ -33,7 +34,7 @@ func TestWhatIsPastItsTimeIsDeletedInChunks(t *testing.T) {
 		put(7, old, nil)   // never published
 		put(5, old, young) // published late
 		put(3, young, young)
-		dead := func(id string, ended wire.Stamp) {
+		dead := func(id string, ended canonical.Stamp) {
 			r.exec(`INSERT INTO bus_dead (id, tenant_id, consumer, part, status, partition_key, event_id, event_type,
 				version, idx, reason_class,
 				reason_code, retry_advice, error, attempts, errors, first_failed_at, dead_at, redrive_at, decided_by,
@@ -44,7 +45,7 @@ func TestWhatIsPastItsTimeIsDeletedInChunks(t *testing.T) {
 		dead("open", 0)
 		dead("young", ago(bus.DeadFor)+hour)
 		dead("old", ago(bus.DeadFor)-hour)
-		replay := func(id string, status int, ended wire.Stamp) {
+		replay := func(id string, status int, ended canonical.Stamp) {
 			r.exec(`INSERT INTO bus_replay (id, part, tenant_id, consumer, from_at, to_at, pos, status, applied,
 				duplicate, stale, failed, created_by, created_at, ended_at)
 				VALUES ($1, 0, 't', 'c', 0, 1, 0, $2, 0, 0, 0, 0, '', 1, $3)`, id, status, ended)
@@ -52,7 +53,7 @@ func TestWhatIsPastItsTimeIsDeletedInChunks(t *testing.T) {
 		replay("running", 0, 0)
 		replay("young", 1, ago(bus.ReplayFor)+hour)
 		replay("old", 1, ago(bus.ReplayFor)-hour)
-		for name, until := range map[string]wire.Stamp{
+		for name, until := range map[string]canonical.Stamp{
 			"process:a": ago(0) + hour, "process:b": ago(48 * time.Hour),
 			"relay:outbox": ago(48 * time.Hour),
 		} {
@@ -161,7 +162,7 @@ func TestReadersGoOnWhileDaysAreMadeAndDropped(t *testing.T) {
 	r := newRig(t, sqldb.Config{URL: pgtest.New(t)})
 	c := newCrew()
 	b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
-	var all []wire.Event
+	var all []events.Event
 	for i := range 20 {
 		more := r.events(30, 7)
 		r.publishAll(b, more...)

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 )
 
 // The backoff in milliseconds doubles, give or take half.
@@ -31,12 +31,12 @@ type retrier struct {
 	rest    time.Time // no retry before
 }
 
-func backoff(n int) wire.Stamp {
+func backoff(n int) canonical.Stamp {
 	d := int64(backoffMost)
 	if n <= 10 {
 		d = min(d, backoffFirst<<(n-1))
 	}
-	return wire.Stamp(d/2 + rand.Int64N(d)) // spreads retries
+	return canonical.Stamp(d/2 + rand.Int64N(d)) // spreads retries
 }
 
 // runDue runs if a key is due and the pause is over.
@@ -52,7 +52,7 @@ func (rt *retrier) runDue(ctx context.Context) error {
 
 // run retries the heads of due keys, and the events after successful ones.
 func (rt *retrier) run(ctx context.Context) error {
-	var next wire.Stamp
+	var next canonical.Stamp
 	rt.bus.cfg.Passed("reader.retry")
 	err := rt.progress.commit(ctx, nil, func(ctx context.Context, t *changes) error {
 		keys, err := rt.parked.dueKeys(ctx, t.Tx, t.now, rt.handler.atMost(keysAtOnce))

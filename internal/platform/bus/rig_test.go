@@ -17,11 +17,12 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet/jettest"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -49,8 +50,8 @@ type rig struct {
 	testing.TB
 	db      *sqldb.DB
 	carrier *memory.Carrier
-	commits chan struct{} // holds a token after a commit
-	now     wire.Stamp    // versions of events count up from it
+	commits chan struct{}   // holds a token after a commit
+	now     canonical.Stamp // versions of events count up from it
 	source  int64
 }
 
@@ -98,7 +99,7 @@ func newRig(t testing.TB, cfg sqldb.Config) *rig {
 			t.Error(err)
 		}
 	})
-	return &rig{TB: t, db: db, carrier: memory.New(), commits: commits, now: wire.Stamp(time.Now().UnixMilli())}
+	return &rig{TB: t, db: db, carrier: memory.New(), commits: commits, now: canonical.Stamp(time.Now().UnixMilli())}
 }
 
 // crew is a consumer that notes what it does and fails as it is told.
@@ -118,7 +119,7 @@ func (c *crew) fail(key string, err error) {
 }
 
 func (c *crew) handle(consumer string) bus.Handler {
-	return func(ctx context.Context, tx *sqldb.Tx, e *wire.Event) error {
+	return func(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 		_, err := tx.Exec(ctx, "INSERT INTO test_effect (consumer, key, event_id, version, idx) VALUES ($1, $2, $3, "+
 			"$4, $5)",
 			consumer, e.Key, e.ID, e.Version, e.Index)
@@ -159,27 +160,27 @@ func (r *rig) start(cfg bus.Config) (stop func()) {
 }
 
 // event makes an event of a record, with a version after all others.
-func (r *rig) event(record string) wire.Event {
+func (r *rig) event(record string) events.Event {
 	r.now++
 	return r.eventAt(record, r.now, 0)
 }
 
 // eventAt makes an event with a version and an index.
-func (r *rig) eventAt(record string, version wire.Stamp, index int) wire.Event {
+func (r *rig) eventAt(record string, version canonical.Stamp, index int) events.Event {
 	r.Helper()
 	id := uuid.NewSHA1(uuid.NameSpaceURL, []byte(record)).String()
-	payload, err := wire.NewPayload(wire.RecordDeleted{
+	payload, err := events.NewPayload(events.RecordDeleted{
 		ObjectName: "Account", RecordID: id, Deleted: true,
 		RecordVersion: version,
 	})
 	if err != nil {
 		r.Fatal(err)
 	}
-	e := wire.Event{
+	e := events.Event{
 		ID: uuid.Must(uuid.NewV7()).String(), SchemaVersion: 1, Type: "RecordDeleted", OccurredAt: version,
 		Tenant:   tenantA,
-		Producer: wire.Producer{Service: "core-platform", Instance: "test"}, CorrelationID: "c",
-		Key:     wire.RecordKey("Account", tenantA, id),
+		Producer: events.Producer{Service: "core-platform", Instance: "test"}, CorrelationID: "c",
+		Key:     events.RecordKey("Account", tenantA, id),
 		Version: version, Index: index, Payload: payload,
 	}
 	if err := e.CheckPublished(); err != nil {
@@ -189,13 +190,14 @@ func (r *rig) eventAt(record string, version wire.Stamp, index int) wire.Event {
 }
 
 // send puts events on the stream, as a relay does.
-func (r *rig) send(events ...wire.Event) {
+func (r *rig) send(batch ...events.Event) {
 	r.Helper()
-	for i := range events {
-		e := &events[i]
+	for i := range batch {
+		e := &batch[i]
 		r.source++
 		r.sendMessage(bus.Message{
-			ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: e.Type, Key: e.Key, OccurredAt: e.OccurredAt,
+			ID: e.ID, Tenant: e.Tenant, Part: events.Partition(e.Key),
+			Type: e.Type, Key: e.Key, OccurredAt: e.OccurredAt,
 			Service: e.Producer.Service, Body: e.AppendJSON(nil),
 		})
 	}
@@ -204,7 +206,7 @@ func (r *rig) send(events ...wire.Event) {
 func (r *rig) sendMessage(m bus.Message) {
 	r.Helper()
 	r.source++
-	m.Relay = bus.Relay{Epoch: 1, At: wire.Stamp(time.Now().UnixMilli()), Source: r.source}
+	m.Relay = bus.Relay{Epoch: 1, At: canonical.Stamp(time.Now().UnixMilli()), Source: r.source}
 	if _, err := r.carrier.Ensure(r.Context(), m.Stream); err != nil {
 		r.Fatal(err)
 	}
@@ -217,7 +219,7 @@ func (r *rig) sendMessage(m bus.Message) {
 // effect is something that a consumer did.
 type effect struct {
 	Key, EventID string
-	Version      wire.Stamp
+	Version      canonical.Stamp
 	Index        int
 }
 

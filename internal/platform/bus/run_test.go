@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 func TestMistakesInTheListOfConsumersEndTheProgram(t *testing.T) {
-	handle := func(context.Context, *sqldb.Tx, *wire.Event) error { return nil }
+	handle := func(context.Context, *sqldb.Tx, *events.Event) error { return nil }
 	for want, cfg := range map[string]bus.Config{
 		"two consumers": {Consumers: []bus.Consumer{
 			{Name: "a", Handle: handle},

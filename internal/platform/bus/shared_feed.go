@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // The cache of a shared feed.
@@ -48,7 +48,7 @@ type sharedFeeds struct {
 }
 
 type feedKey struct {
-	stream wire.Stream
+	stream events.Stream
 	part   int
 }
 

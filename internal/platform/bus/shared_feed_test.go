@@ -12,9 +12,9 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // grove is a stream that several readers of one process read.
@@ -98,7 +98,7 @@ func (f *countedFeed) Close() {
 
 func newGrove(t *testing.T) *grove {
 	g := &grove{T: t, Carrier: memory.New()}
-	handle := func(context.Context, *sqldb.Tx, *wire.Event) error { return nil }
+	handle := func(context.Context, *sqldb.Tx, *events.Event) error { return nil }
 	g.bus = bus.New(nil, g, bus.Config{Instance: "test", Consumers: []bus.Consumer{
 		{Name: "one", Handle: handle},
 		{Name: "two", Handle: handle},
@@ -126,7 +126,7 @@ func (g *grove) elsewhere(n int) {
 func (g *grove) publish(part int, typ string, n int) bus.Message {
 	g.Helper()
 	m := bus.Message{
-		Stream: wire.Events, ID: fmt.Sprintf("%s-%d", typ, n), Tenant: "t", Part: part, Type: typ,
+		Stream: events.Events, ID: fmt.Sprintf("%s-%d", typ, n), Tenant: "t", Part: part, Type: typ,
 		Key: fmt.Sprint(n), Relay: bus.Relay{Epoch: 1},
 	}
 	acks := g.Publish(g.Context(), []bus.Message{m})
@@ -153,11 +153,11 @@ type reads struct {
 
 func (g *grove) reader(types ...string) *reads {
 	g.Helper()
-	info, err := g.Ensure(g.Context(), wire.Events)
+	info, err := g.Ensure(g.Context(), events.Events)
 	if err != nil {
 		g.Fatal(err)
 	}
-	b, err := g.bus.OpenSubscription(g.Context(), bus.From{Stream: wire.Events, Created: info.Created, Types: types})
+	b, err := g.bus.OpenSubscription(g.Context(), bus.From{Stream: events.Events, Created: info.Created, Types: types})
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestASharedFeedOfALostStreamDeliversNothing(t *testing.T) {
 		}
 		behind.next(5)
 		synctest.Wait()
-		g.Truncate(wire.Events, 10) // of which behind has none, and the shared feed has them
+		g.Truncate(events.Events, 10) // of which behind has none, and the shared feed has them
 		g.sent = g.sent[:30]
 		g.send("b", 15) // its places are taken again
 		if _, err := ahead.b.Next(t.Context(), 100); fault.KindOf(err) != fault.Conflict {
@@ -301,7 +301,7 @@ func TestAReaderOfALostStreamUsesNoSharedFeed(t *testing.T) {
 				old.next(tt.read)
 				g.heard.Store(tt.heard)
 				g.deaf.Store(true)
-				g.Truncate(wire.Events, 6)
+				g.Truncate(events.Events, 6)
 				g.sent = g.sent[:4]
 				g.send("b", tt.before-4)
 				fresh := g.reader()
@@ -370,7 +370,7 @@ func TestWhatComesWhereOthersWereLostBeforeASharedFeedIsNotMissed(t *testing.T) 
 
 // lose loses twenty messages of the other partition, after which the stream grows again.
 func (g *grove) lose() {
-	g.Truncate(wire.Events, 20)
+	g.Truncate(events.Events, 20)
 	g.elsewhere(5)
 	g.send("a", 1)
 	g.elsewhere(20)

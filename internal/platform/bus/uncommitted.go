@@ -4,31 +4,32 @@ import (
 	"context"
 	"slices"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Uncommitted is the end of a partition that the database never committed. An event is committed before it is
 // published, so the database was restored from a backup or lost its write-ahead log.
 type Uncommitted struct {
-	Stream     wire.Stream
+	Stream     events.Stream
 	Part       int
 	EventID    string
-	OccurredAt wire.Stamp
+	OccurredAt canonical.Stamp
 }
 
 // Uncommitted compares the partitions' ends with the database, before Run. What a relay recorded as published may
 // have expired since; anything else must be there.
 func (b *Bus) Uncommitted(ctx context.Context) (ends []Uncommitted, err error) {
-	for _, s := range []wire.Stream{wire.Events, wire.Executions} {
-		if s == wire.Executions && b.cfg.Log == nil {
+	for _, s := range []events.Stream{events.Events, events.Executions} {
+		if s == events.Executions && b.cfg.Log == nil {
 			continue
 		}
 		info, err := b.carrier.Ensure(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		for part := range wire.Partitions {
+		for part := range events.Partitions {
 			m, err := b.carrier.Last(ctx, s, part)
 			if ok, err := found(err); err != nil {
 				return nil, err
@@ -50,7 +51,7 @@ func (b *Bus) Uncommitted(ctx context.Context) (ends []Uncommitted, err error) {
 // committed reports whether the database committed a message; of another stream than its last it knows nothing.
 func (b *Bus) committed(ctx context.Context, info StreamInfo, m *Message) (known bool, err error) {
 	source, part := "outbox", m.Part
-	if m.Stream == wire.Executions {
+	if m.Stream == events.Executions {
 		source, part = "log", 0
 	}
 	var streamAt int64
@@ -62,7 +63,7 @@ func (b *Bus) committed(ctx context.Context, info StreamInfo, m *Message) (known
 			return err
 		}
 		if known = streamAt != 0 && (streamAt != created(info) || m.Seq <= noted); known ||
-			m.Stream == wire.Executions {
+			m.Stream == events.Executions {
 			return nil
 		}
 		var id string
@@ -71,7 +72,7 @@ func (b *Bus) committed(ctx context.Context, info StreamInfo, m *Message) (known
 		known = err == nil && id == m.ID
 		return ignoreNoRow(err)
 	})
-	if err != nil || known || m.Stream == wire.Events {
+	if err != nil || known || m.Stream == events.Events {
 		return known, err
 	}
 	// It was read with the rows after the number that it carries.

@@ -4,18 +4,19 @@ import (
 	"cmp"
 	"context"
 
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // keyVersion orders the events of a key: by record version, then by index within the change.
 type keyVersion struct {
-	version wire.Stamp
+	version canonical.Stamp
 	index   int
 	eventID string // that has it
 }
 
-func versionOf(e *wire.Event) keyVersion { return keyVersion{e.Version, e.Index, e.ID} }
+func versionOf(e *events.Event) keyVersion { return keyVersion{e.Version, e.Index, e.ID} }
 
 func (p keyVersion) compare(q keyVersion) int {
 	return cmp.Or(cmp.Compare(p.version, q.version), cmp.Compare(p.index, q.index))
@@ -45,7 +46,7 @@ func admit(last, got keyVersion) verdict {
 }
 
 // judge asks the version guard, counts, and remembers the version of an event to apply.
-func (t *changes) judge(e *wire.Event) verdict {
+func (t *changes) judge(e *events.Event) verdict {
 	v := admit(t.versions[e.Key], versionOf(e))
 	switch v {
 	case apply:

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Mode is how callers prove who they are.
@@ -185,7 +185,7 @@ func (a *Auth) local(r *http.Request) (Principal, error) {
 		p.Tenant = tenant
 	}
 	user, n := header(r, "X-User-Id")
-	if n > 1 || n == 1 && !wire.Printable(user, maxSubject) {
+	if n > 1 || n == 1 && !canonical.Printable(user, maxSubject) {
 		return p, fault.New(fault.Invalid, "",
 			"the header X-User-Id must be there once, as 1..%d printable ASCII characters", maxSubject)
 	}

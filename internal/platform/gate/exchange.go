@@ -15,10 +15,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/oklog/ulid/v2"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fair"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // maxCorrelation is the longest correlation id, in bytes.
@@ -68,7 +68,7 @@ var (
 func (x *exchange) headers() {
 	x.call.RequestID = newRequestID(x.started)
 	id, n := header(x.r, "X-Correlation-Id")
-	if n != 1 || !wire.Printable(id, maxCorrelation) {
+	if n != 1 || !canonical.Printable(id, maxCorrelation) {
 		if n > 0 {
 			x.headerErr = fault.New(fault.Invalid, "",
 				"the header X-Correlation-Id must be there once, as 1..%d printable ASCII characters", maxCorrelation)
@@ -285,9 +285,9 @@ func (x *exchange) key() error {
 		}
 		return fault.New(fault.Invalid, "IDEMPOTENCY_KEY_REQUIRED",
 			"the header %s is required: repeat a request with the key of its first try", name)
-	case n > 1 || !wire.Key(key):
+	case n > 1 || !canonical.Key(key):
 		return fault.New(fault.Invalid, "IDEMPOTENCY_KEY_INVALID",
-			"the header %s must be there once, as 1..%d printable ASCII characters", name, wire.MaxKey)
+			"the header %s must be there once, as 1..%d printable ASCII characters", name, canonical.MaxKey)
 	}
 	if form := x.surface.KeyForm; form != nil && !form.Pattern.MatchString(key) {
 		return fault.New(fault.Invalid, "IDEMPOTENCY_KEY_INVALID", "the header %s must be %s", name, form.Words)

@@ -359,9 +359,9 @@ func TestCallCarriesWhatWasSent(t *testing.T) {
 		!p.Has("anything") {
 		t.Errorf("got %+v", p)
 	}
-	once, err := got.Once()
-	if err != nil || once.Key != "k 1" || once.Endpoint != "POST /a/x%2Fy/b/c/d%20e" || len(once.Members) != 1 {
-		t.Errorf("got %+v, %v", once, err)
+	key, err := got.IdempotencyKey()
+	if err != nil || key.Key != "k 1" || key.Endpoint != "POST /a/x%2Fy/b/c/d%20e" || len(key.Members) != 1 {
+		t.Errorf("got %+v, %v", key, err)
 	}
 	var body struct {
 		N int `json:"n"`

@@ -8,9 +8,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"renga.dev/renga/internal/platform/audit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Named limits of what the audit log takes of refused tokens.
@@ -105,7 +105,7 @@ func (x *exchange) refusal(from string, err error) audit.Entry {
 		Route   string `json:"route"`
 	}{from, x.pattern()})
 	e := audit.Entry{
-		At: wire.Stamp(x.started.UnixMilli()), Tenant: defaultTenant, Action: TokenRefused,
+		At: canonical.Stamp(x.started.UnixMilli()), Tenant: defaultTenant, Action: TokenRefused,
 		CorrelationID: x.call.CorrelationID, Outcome: audit.Refused,
 		ReasonClass: fault.RefusedToken.Class, ReasonCode: fault.RefusedToken.Code,
 		RetryAdvice: fault.RefusedToken.Advice, Detail: detail,

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 )
 
 // Named maxima and defaults of a request.
@@ -163,14 +163,14 @@ func reserved(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/-_.~", r))
 }
 
-// Once is what makes this call safe to repeat: key, endpoint and digest of the
+// IdempotencyKey is what makes this call safe to repeat: key, endpoint and digest of the
 // body. A body that is not strict JSON is fault.Invalid.
-func (c *Call) Once() (wire.Once, error) {
-	return wire.ParseOnce(c.Key, c.Endpoint(), c.Body)
+func (c *Call) IdempotencyKey() (canonical.IdempotencyKey, error) {
+	return canonical.ParseIdempotencyKey(c.Key, c.Endpoint(), c.Body)
 }
 
-// Decode reads the body strictly; see wire.Decode.
-func (c *Call) Decode(into any) error { return wire.Decode(c.Body, into) }
+// Decode reads the body strictly; see canonical.Decode.
+func (c *Call) Decode(into any) error { return canonical.Decode(c.Body, into) }
 
 // Scratch is an empty buffer to build an answer on without garbage; give what was
 // built to Built.

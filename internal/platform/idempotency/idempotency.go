@@ -18,9 +18,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 //go:embed migrations
@@ -40,8 +40,8 @@ type Keys struct {
 // Request identifies a request.
 type Request struct {
 	Tenant string
-	Key    *wire.Once // nil: not idempotent, nothing is stored
-	At     wire.Stamp // now
+	Key    *canonical.IdempotencyKey // nil: not idempotent, nothing is stored
+	At     canonical.Stamp           // now
 }
 
 // Select looks a key up.
@@ -55,7 +55,7 @@ func (k Keys) Recall(ctx context.Context, tx *sqldb.Tx, r Request) ([]byte, erro
 	}
 	var hash []byte
 	var members, answer string
-	var at wire.Stamp
+	var at canonical.Stamp
 	err := tx.Row(ctx, Select, r.Tenant, k.Service, r.Key.Endpoint, r.Key.Key).Scan(&hash, &members, &at, &answer)
 	expires := at + stamps(k.Retention)
 	switch {
@@ -71,32 +71,32 @@ func (k Keys) Recall(ctx context.Context, tx *sqldb.Tx, r Request) ([]byte, erro
 	return []byte(answer), nil
 }
 
-func stamps(retention time.Duration) wire.Stamp {
+func stamps(retention time.Duration) canonical.Stamp {
 	if retention == 0 {
 		retention = DefaultRetention
 	}
-	return wire.Stamp(retention.Milliseconds())
+	return canonical.Stamp(retention.Milliseconds())
 }
 
-func conflict(key *wire.Once, members string, at, expires wire.Stamp) error {
+func conflict(key *canonical.IdempotencyKey, members string, at, expires canonical.Stamp) error {
 	var digests map[string]uint32
 	if err := json.Unmarshal([]byte(members), &digests); err != nil {
 		return err
 	}
-	var first []wire.Member
+	var first []canonical.Member
 	for _, name := range slices.Sorted(maps.Keys(digests)) {
-		first = append(first, wire.Member{Name: name, Digest: digests[name]})
+		first = append(first, canonical.Member{Name: name, Digest: digests[name]})
 	}
 	return fault.New(fault.Conflict, "IDEMPOTENCY_CONFLICT",
 		"this idempotency key was used before with another body; repeat the first request unchanged or use a new key").
 		With(map[string]any{
-			"differs":     wire.Differing(first, key.Members),
+			"differs":     canonical.Differing(first, key.Members),
 			"firstUsedAt": text(at),
 			"expiresAt":   text(expires),
 		})
 }
 
-func text(at wire.Stamp) string {
+func text(at canonical.Stamp) string {
 	return time.UnixMilli(int64(at)).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/sqldb/sqltest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // rig is keys over a database of their own.
@@ -37,12 +37,12 @@ func onEvery(t *testing.T, test func(r *rig)) {
 // call is a request with a key and a body, sent at an instant.
 type call struct {
 	tenant, endpoint, key, body string
-	at                          wire.Stamp
+	at                          canonical.Stamp
 }
 
 func (r *rig) request(c call) idempotency.Request {
 	r.Helper()
-	key, err := wire.ParseOnce(c.key, c.endpoint, []byte(c.body))
+	key, err := canonical.ParseIdempotencyKey(c.key, c.endpoint, []byte(c.body))
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestAKeyIsRememberedForExactlyItsTime(t *testing.T) {
 	onEvery(t, func(r *rig) {
 		const began, end = 1000, 1000 + 3_600_000
 		c := call{"acme", "POST /a", "k", `{"n":1}`, began}
-		retain := func(now wire.Stamp, want int64) {
+		retain := func(now canonical.Stamp, want int64) {
 			r.Helper()
 			var n int64
 			err := r.db.Write(r.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) (err error) {
@@ -162,7 +162,7 @@ func TestASecondRequestWithAKeyWaitsForTheFirst(t *testing.T) {
 		if r.db.Dialect() == sqldb.SQLite {
 			r.Skip("SQLite has one writer")
 		}
-		for _, at := range []wire.Stamp{1000, 1000 + 3_600_000} {
+		for _, at := range []canonical.Stamp{1000, 1000 + 3_600_000} {
 			c, done := call{"acme", "POST /a", "k", `{"n":1}`, at}, 0
 			one := func(ctx context.Context, tx *sqldb.Tx) error {
 				_, _, err := r.Do(ctx, tx, r.request(c), func() ([]byte, error) {
@@ -237,7 +237,7 @@ func TestASweepDeletesAllThatHasExpired(t *testing.T) {
 		err := r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			for i := range minutes * each {
 				keys, at := idempotency.Keys{Service: fmt.Sprint(i % each)}, now.Add(-time.Duration(i/each)*time.Minute)
-				c := call{"acme", "POST /a", fmt.Sprint(i), `{}`, wire.Stamp(at.UnixMilli())}
+				c := call{"acme", "POST /a", fmt.Sprint(i), `{}`, canonical.Stamp(at.UnixMilli())}
 				if _, _, err := keys.Do(ctx, tx, r.request(c), func() ([]byte, error) {
 					return []byte("x"),
 						nil

@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 const (
@@ -49,7 +49,7 @@ func (r *Retention) Sweep(ctx context.Context) (deleted int64, err error) {
 		err := r.DB.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			now, err := tx.Now(ctx)
 			if err == nil {
-				n, err = Retain(ctx, tx, wire.Stamp(now), r.For, sweepRows)
+				n, err = Retain(ctx, tx, canonical.Stamp(now), r.For, sweepRows)
 			}
 			return err
 		})
@@ -66,7 +66,7 @@ func (r *Retention) Sweep(ctx context.Context) (deleted int64, err error) {
 }
 
 // Retain deletes up to limit expired keys.
-func Retain(ctx context.Context, tx *sqldb.Tx, now wire.Stamp, retention time.Duration, limit int) (int64, error) {
+func Retain(ctx context.Context, tx *sqldb.Tx, now canonical.Stamp, retention time.Duration, limit int) (int64, error) {
 	return tx.Exec(ctx, `DELETE FROM idempotency_request WHERE (tenant, service, endpoint, key) IN
 		(SELECT tenant, service, endpoint, key FROM idempotency_request WHERE at < $1 ORDER BY at LIMIT $2)
 		AND at < $1`, // none that is used again meanwhile

@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/gate"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -28,7 +28,7 @@ func ReadQuery(c *gate.Call, may ...string) *Query {
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		switch {
 		case !slices.Contains(may, name):
-			path := wire.FieldPath(jsontext.Pointer("").AppendToken(name))
+			path := canonical.FieldPath(jsontext.Pointer("").AppendToken(name))
 			q.Fail(path, "%s is not a known query parameter", path)
 		case len(q.values[name]) > 1:
 			q.Fail(name, "%s is there twice", name)

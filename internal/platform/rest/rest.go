@@ -15,9 +15,9 @@ import (
 	"strconv"
 	"strings"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -70,7 +70,7 @@ type ID string
 // UnmarshalText refuses what is empty.
 func (id *ID) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
-		return fault.New(fault.Invalid, wire.CodeInvalid, "must be an id; leave it out where there is none")
+		return fault.New(fault.Invalid, canonical.CodeInvalid, "must be an id; leave it out where there is none")
 	}
 	*id = ID(strings.ToLower(string(text)))
 	return nil
@@ -78,7 +78,7 @@ func (id *ID) UnmarshalText(text []byte) error {
 
 // Invalid is input that breaks a rule about one field.
 func Invalid(field, format string, args ...any) *fault.Error {
-	return fault.New(fault.Invalid, wire.CodeInvalid, format, args...).With(map[string]string{"field": field})
+	return fault.New(fault.Invalid, canonical.CodeInvalid, format, args...).With(map[string]string{"field": field})
 }
 
 // PutStatus is the status of a PUT, by whether it created something.
@@ -91,16 +91,16 @@ func PutStatus(created bool) int {
 
 // Key is what makes a call safe to repeat. Clients choose their keys without knowing of
 // each other, so who calls is part of where a key counts. No path has a blank.
-func Key(c *gate.Call, o wire.Options) (wire.Once, error) {
-	return o.ParseOnce(c.Key, c.Endpoint()+" "+c.Principal.Subject, c.Body)
+func Key(c *gate.Call, o canonical.Options) (canonical.IdempotencyKey, error) {
+	return o.ParseIdempotencyKey(c.Key, c.Endpoint()+" "+c.Principal.Subject, c.Body)
 }
 
 // OptionalKey is Key of a call that may have a key, nil when it has none.
-func OptionalKey(c *gate.Call) (*wire.Once, error) {
+func OptionalKey(c *gate.Call) (*canonical.IdempotencyKey, error) {
 	if c.Key == "" {
 		return nil, nil
 	}
-	key, err := Key(c, wire.Options{})
+	key, err := Key(c, canonical.Options{})
 	return &key, err
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/workflow/engine"
 )
 
@@ -43,7 +43,7 @@ func (a *Adapter) foreign(r *run) (conf, bool) {
 		json.Unmarshal(r.Conf, &told) != nil {
 		return conf{}, false
 	}
-	return told, wire.Name(told.Node) && told.Tenant != "" && runID(told.RequestID, told.Strategy) == r.ID
+	return told, canonical.Name(told.Node) && told.Tenant != "" && runID(told.RequestID, told.Strategy) == r.ID
 }
 
 // reap ends those of the runs whose tasks have ended without them.

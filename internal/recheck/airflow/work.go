@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -113,7 +113,7 @@ func (a *Adapter) finish(ctx context.Context, j *job) (time.Duration, bool) {
 		return a.later(ctx, j, err)
 	}
 	if output != nil {
-		if err := wire.Check(output); err != nil {
+		if err := canonical.Check(output); err != nil {
 			return a.failed(ctx, j, codeBadResult, fmt.Sprintf("The result of the run %s cannot be taken: %s", j.id,
 				cut(err.Error())))
 		}

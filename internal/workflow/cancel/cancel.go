@@ -16,8 +16,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/platform/bulk"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -156,7 +156,7 @@ func requests(b *bulk.Bulk, names []string) ([]engine.Request, error) {
 	if err != nil {
 		return nil, fault.Wrap("cancel.do", err)
 	}
-	once, err := wire.ParseOnce("bulk:"+b.ID, "", body)
+	key, err := canonical.ParseIdempotencyKey("bulk:"+b.ID, "", body)
 	if err != nil {
 		return nil, err
 	}
@@ -166,9 +166,9 @@ func requests(b *bulk.Bulk, names []string) ([]engine.Request, error) {
 		if err != nil {
 			return nil, fault.Wrap("cancel.do", fmt.Errorf("%q: %w", name, err))
 		}
-		once.Endpoint = "POST /executions/" + name + "/cancel"
+		key.Endpoint = "POST /executions/" + name + "/cancel"
 		all[i] = engine.Request{
-			Tenant: b.Tenant, Execution: id, Command: flow.Cancel{Reason: s.Reason}, Once: once,
+			Tenant: b.Tenant, Execution: id, Command: flow.Cancel{Reason: s.Reason}, Idempotency: key,
 			Actor: flow.Actor{Kind: flow.KindUser, ID: b.StartedBy}, CorrelationID: b.CorrelationID,
 		}
 	}

@@ -129,8 +129,8 @@ func TestACancelIsSentAsIfItWereAlone(t *testing.T) {
 	for i, req := range f.requests {
 		if req.Tenant != "t" || req.Execution != idOf(i+1) || req.Command != (flow.Cancel{Reason: "why"}) ||
 			req.CorrelationID != "corr" ||
-			req.Actor != (flow.Actor{Kind: flow.KindUser, ID: "bob"}) || req.Once.Key != "bulk:b1" ||
-			req.Once.Endpoint != "POST /executions/"+names[i]+"/cancel" || len(req.Once.Members) != 1 {
+			req.Actor != (flow.Actor{Kind: flow.KindUser, ID: "bob"}) || req.Idempotency.Key != "bulk:b1" ||
+			req.Idempotency.Endpoint != "POST /executions/"+names[i]+"/cancel" || len(req.Idempotency.Members) != 1 {
 			t.Errorf("request %d: %+v", i, req)
 		}
 	}

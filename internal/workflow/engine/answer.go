@@ -11,7 +11,7 @@ import (
 // answer depends on the record and the log alone, so a replay gives the same.
 func (b *batch) answer(ent *entry, r *record) (Answer, error) {
 	ans := Answer{
-		Execution: ent.state.Execution, Command: r.Command, CorrelationID: r.Corr, Key: r.Once.Key,
+		Execution: ent.state.Execution, Command: r.Command, CorrelationID: r.Corr, Key: r.Idempotency.Key,
 		Changed: len(r.Events) > 0, CancelSeq: r.CancelSeq, Refused: r.Refused, Late: r.Late != nil,
 	}
 	if r.Task == nil {

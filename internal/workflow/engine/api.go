@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -21,7 +21,7 @@ type Request struct {
 	Start         bool    // with flow.Create: flow.Start follows in the same commit
 	Claim         *Eager  // with Start: so does a claim of its tasks
 	Command       flow.Command
-	Once          wire.Once // Key "": not remembered (deadlines, internal callers)
+	Idempotency   canonical.IdempotencyKey // Key "": not remembered (deadlines, internal callers)
 	Actor         flow.Actor
 	CorrelationID string
 
@@ -86,7 +86,7 @@ type ClaimRequest struct {
 	Wait          time.Duration // 0..30s
 	Lease         int           // seconds
 	Own           bool          // the server itself claims: the queues may be its own
-	Once          wire.Once
+	Idempotency   canonical.IdempotencyKey
 	CorrelationID string
 }
 

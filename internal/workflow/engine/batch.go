@@ -193,7 +193,7 @@ func (b *batch) run(req *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if req.Once.Key != "" {
+	if req.Idempotency.Key != "" {
 		rec, err := b.recall(ent, req)
 		if err != nil {
 			return Answer{}, err
@@ -210,20 +210,20 @@ func (b *batch) run(req *Request) (Answer, error) {
 // recall finds what an execution remembers under an idempotency key.
 func (b *batch) recall(ent *entry, req *Request) (*record, error) {
 	name, node := req.Command.Name(), req.Command.Target()
-	for _, commit := range ent.keys.rows(keyHash(name, node, req.Once.Key)) {
+	for _, commit := range ent.keys.rows(keyHash(name, node, req.Idempotency.Key)) {
 		records, err := b.records(ent, commit)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range records {
-			if r.Command != name || r.Node != node || r.Once.Key != req.Once.Key {
+			if r.Command != name || r.Node != node || r.Idempotency.Key != req.Idempotency.Key {
 				continue
 			}
 			if r.At+b.e.retention <= b.now {
 				return nil, nil
 			}
-			if r.Once.Hash != req.Once.Hash {
-				return nil, b.e.conflict(&req.Once, r.Once.Members, r.At)
+			if r.Idempotency.Hash != req.Idempotency.Hash {
+				return nil, b.e.conflict(&req.Idempotency, r.Idempotency.Members, r.At)
 			}
 			return r, nil
 		}
@@ -247,7 +247,7 @@ func (b *batch) decide(ent *entry, req *Request) (Answer, error) {
 	if err := b.planOf(ent); err != nil {
 		return Answer{}, err
 	}
-	if len(ent.keys.all) >= MaxKeys && req.Once.Key != "" && !isCancel(req) {
+	if len(ent.keys.all) >= MaxKeys && req.Idempotency.Key != "" && !isCancel(req) {
 		return Answer{}, fault.New(fault.TooLarge, "EXECUTION_TOO_LARGE",
 			"execution %v remembers %d keys, the most that one execution may", ent.state.Execution, MaxKeys)
 	}
@@ -255,14 +255,14 @@ func (b *batch) decide(ent *entry, req *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	rec := &record{
-		Command: req.Command.Name(), Node: req.Command.Target(), Once: req.Once,
+		Command: req.Command.Name(), Node: req.Command.Target(), Idempotency: req.Idempotency,
 		At: b.now, Corr: req.CorrelationID, Actor: req.Actor,
 	}
 	events, err := b.ask(ent, req)
 	if refusal, ok := errors.AsType[*flow.Refusal](err); ok {
 		rec.Refused = refusal
 		rec.Late = lateResult(ent, req, refusal, b.now)
-		if rec.Once.Key == "" && rec.Late == nil {
+		if rec.Idempotency.Key == "" && rec.Late == nil {
 			return b.answer(ent, rec)
 		}
 	} else if err != nil {
@@ -301,7 +301,7 @@ func (b *batch) ask(ent *entry, req *Request) ([]flow.Event, error) {
 
 // addRecord adds a record with its events to the commit and gives the answer.
 func (b *batch) addRecord(ent *entry, rec *record, events []flow.Event) (Answer, error) {
-	if len(events) == 0 && rec.Once.Key == "" && rec.Late == nil {
+	if len(events) == 0 && rec.Idempotency.Key == "" && rec.Late == nil {
 		return b.answer(ent, rec)
 	}
 	row := b.openRow(ent)

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -61,7 +61,7 @@ type pendingClaims struct {
 }
 
 type pendingClaim struct {
-	once wire.Once
+	key  canonical.IdempotencyKey
 	at   flow.Time
 	done chan struct{}
 	out  Claimed
@@ -76,16 +76,16 @@ func (e *Engine) Claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 			return Claimed{}, err
 		}
 	}
-	if req.Once.Key == "" {
+	if req.Idempotency.Key == "" {
 		return e.claim(ctx, req)
 	}
-	ref := KeyRef{Tenant: req.Tenant, Endpoint: req.Once.Endpoint, Key: req.Once.Key}
+	ref := KeyRef{Tenant: req.Tenant, Endpoint: req.Idempotency.Endpoint, Key: req.Idempotency.Key}
 	e.pendingClaims.mu.Lock()
 	if first := e.pendingClaims.all[ref]; first != nil {
 		e.pendingClaims.mu.Unlock()
 		return e.joinClaim(ctx, &req, first)
 	}
-	mine := &pendingClaim{once: req.Once, at: flow.At(e.clock.Now()), done: make(chan struct{})}
+	mine := &pendingClaim{key: req.Idempotency, at: flow.At(e.clock.Now()), done: make(chan struct{})}
 	if e.pendingClaims.all == nil {
 		e.pendingClaims.all = map[KeyRef]*pendingClaim{}
 	}
@@ -100,8 +100,8 @@ func (e *Engine) Claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 }
 
 func (e *Engine) joinClaim(ctx context.Context, req *ClaimRequest, first *pendingClaim) (Claimed, error) {
-	if first.once.Hash != req.Once.Hash {
-		return Claimed{}, e.conflict(&req.Once, first.once.Members, first.at)
+	if first.key.Hash != req.Idempotency.Hash {
+		return Claimed{}, e.conflict(&req.Idempotency, first.key.Members, first.at)
 	}
 	select {
 	case <-first.done:

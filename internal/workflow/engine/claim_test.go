@@ -118,7 +118,7 @@ func TestAClaimIsReplayed(t *testing.T) {
 	if string(second.Tasks[0].Outputs["a"]) != `{"n":7}` {
 		t.Errorf("got outputs %s", second.Tasks[0].Outputs)
 	}
-	req.Once = r.once(req.Once.Key, req.Once.Endpoint, 2)
+	req.Idempotency = r.keyOf(req.Idempotency.Key, req.Idempotency.Endpoint, 2)
 	conflict := r.claim(req)
 	r.settle()
 	f := r.kind(conflict.err, fault.Conflict, "IDEMPOTENCY_CONFLICT")

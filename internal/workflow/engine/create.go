@@ -8,7 +8,7 @@ import (
 )
 
 func (b *batch) create(req *Request) (Answer, error) {
-	known, err := b.keys.recall(b.now, req.Tenant, &req.Once)
+	known, err := b.keys.recall(b.now, req.Tenant, &req.Idempotency)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -41,7 +41,7 @@ func (b *batch) create(req *Request) (Answer, error) {
 	b.use(id, ent)
 	b.openRow(ent).created = true
 	rec := &record{Command: req.Command.Name(), At: b.now, Corr: req.CorrelationID, Actor: req.Actor}
-	rec.Once.Key = req.Once.Key // for readers; it is looked up where there is no execution yet
+	rec.Idempotency.Key = req.Idempotency.Key // for readers; it is looked up where there is no execution yet
 	ans, err := b.addRecord(ent, rec, events)
 	if err != nil {
 		return ans, err
@@ -49,11 +49,11 @@ func (b *batch) create(req *Request) (Answer, error) {
 	if req.Start {
 		ans.Tasks, err = b.startNew(ent, req)
 	}
-	if req.Once.Key == "" {
+	if req.Idempotency.Key == "" {
 		return ans, err
 	}
 	body := storedKey{Corr: req.CorrelationID, Execution: id, Tasks: taskRefs(ans.Tasks)}
-	if err := b.keys.remember(b.now, req.Tenant, &req.Once, &body); err != nil {
+	if err := b.keys.remember(b.now, req.Tenant, &req.Idempotency, &body); err != nil {
 		return Answer{}, err
 	}
 	return ans, err
@@ -92,7 +92,7 @@ func (b *batch) startNew(ent *entry, req *Request) ([]Task, error) {
 func (b *batch) replayCreation(req *Request, known *storedKey) (Answer, error) {
 	ans := Answer{
 		Replay: true, Execution: known.Execution, Command: req.Command.Name(),
-		CorrelationID: known.Corr, Key: req.Once.Key, Changed: true,
+		CorrelationID: known.Corr, Key: req.Idempotency.Key, Changed: true,
 	}
 	if req.Claim == nil {
 		return ans, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -78,8 +78,9 @@ func (e *entry) add(execution flow.ID, row *LogRow) error {
 }
 
 func (e *entry) remember(r *record) {
-	if r.Once.Key != "" && r.Once.Hash != (wire.Once{}).Hash { // that of a creation has no hash
-		e.keys.add(keyHash(r.Command, r.Node, r.Once.Key), e.commitNo, r.At)
+	// The key of a creation has no hash.
+	if r.Idempotency.Key != "" && r.Idempotency.Hash != (canonical.IdempotencyKey{}).Hash {
+		e.keys.add(keyHash(r.Command, r.Node, r.Idempotency.Key), e.commitNo, r.At)
 	}
 	if r.Late != nil {
 		e.late = append(e.late, e.commitNo)

@@ -5,8 +5,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -28,30 +28,30 @@ type keyTable struct {
 	seen map[KeyRef]*KeyRow // that were looked up; nil: not remembered
 }
 
-func (k *keyTable) remember(now flow.Time, tenant string, once *wire.Once, body *storedKey) error {
-	body.Members = make(map[string]uint32, len(once.Members))
-	for _, m := range once.Members {
+func (k *keyTable) remember(now flow.Time, tenant string, key *canonical.IdempotencyKey, body *storedKey) error {
+	body.Members = make(map[string]uint32, len(key.Members))
+	for _, m := range key.Members {
 		body.Members[m.Name] = m.Digest
 	}
 	raw, err := json.Marshal(body, json.Deterministic(true))
 	if err != nil {
 		return fault.Wrap("engine.key", err)
 	}
-	ref := KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key}
+	ref := KeyRef{Tenant: tenant, Endpoint: key.Endpoint, Key: key.Key}
 	if k.at == nil {
 		k.at = map[KeyRef]int{}
 	}
 	k.at[ref] = len(k.rows)
-	k.rows = append(k.rows, KeyRow{KeyRef: ref, Hash: once.Hash, At: now, Body: raw})
+	k.rows = append(k.rows, KeyRow{KeyRef: ref, Hash: key.Hash, At: now, Body: raw})
 	return nil
 }
 
 // recall finds what is remembered under a key that belongs to no execution.
-func (k *keyTable) recall(now flow.Time, tenant string, once *wire.Once) (*storedKey, error) {
-	if once.Key == "" {
+func (k *keyTable) recall(now flow.Time, tenant string, key *canonical.IdempotencyKey) (*storedKey, error) {
+	if key.Key == "" {
 		return nil, nil
 	}
-	ref := KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key}
+	ref := KeyRef{Tenant: tenant, Endpoint: key.Endpoint, Key: key.Key}
 	found, seen := k.seen[ref]
 	if i, ok := k.at[ref]; ok {
 		found = &k.rows[i]
@@ -68,8 +68,8 @@ func (k *keyTable) recall(now flow.Time, tenant string, once *wire.Once) (*store
 	if err := json.Unmarshal(found.Body, &body); err != nil {
 		return nil, fault.Wrap("engine.recall", err)
 	}
-	if found.Hash != once.Hash {
-		return nil, k.e.conflict(once, membersOf(body.Members), found.At)
+	if found.Hash != key.Hash {
+		return nil, k.e.conflict(key, membersOf(body.Members), found.At)
 	}
 	return &body, nil
 }
@@ -88,15 +88,15 @@ func (k *keyTable) look(refs []KeyRef) error {
 // lookAll reads the keys of all creations and claims in w at once.
 func (k *keyTable) lookAll(w *work) error {
 	var refs []KeyRef
-	add := func(tenant string, once *wire.Once) {
-		if once.Key != "" {
-			refs = append(refs, KeyRef{Tenant: tenant, Endpoint: once.Endpoint, Key: once.Key})
+	add := func(tenant string, key *canonical.IdempotencyKey) {
+		if key.Key != "" {
+			refs = append(refs, KeyRef{Tenant: tenant, Endpoint: key.Endpoint, Key: key.Key})
 		}
 	}
 	creations := func(reqs []Request) {
 		for i := range reqs {
 			if reqs[i].Execution.IsZero() {
-				add(reqs[i].Tenant, &reqs[i].Once)
+				add(reqs[i].Tenant, &reqs[i].Idempotency)
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func (k *keyTable) lookAll(w *work) error {
 		creations(u.unit.Commands)
 	}
 	for _, c := range w.claims {
-		add(c.req.Tenant, &c.req.Once)
+		add(c.req.Tenant, &c.req.Idempotency)
 	}
 	if len(refs) == 0 {
 		return nil
@@ -116,11 +116,11 @@ func (k *keyTable) lookAll(w *work) error {
 }
 
 // conflict says that a key was used before with another body, and how they differ.
-func (e *Engine) conflict(once *wire.Once, first []wire.Member, at flow.Time) error {
+func (e *Engine) conflict(key *canonical.IdempotencyKey, first []canonical.Member, at flow.Time) error {
 	return fault.New(fault.Conflict, "IDEMPOTENCY_CONFLICT",
 		"this idempotency key was used before with another body; repeat the first request unchanged or use a new key").
 		With(map[string]any{
-			"differs":     wire.Differing(first, once.Members),
+			"differs":     canonical.Differing(first, key.Members),
 			"firstUsedAt": at,
 			"expiresAt":   at + e.retention,
 		})

@@ -84,7 +84,7 @@ func TestAKeyWithAnotherBodySaysHowTheyDiffer(t *testing.T) {
 	r.clock.Move(time.Minute)
 	for name, req := range map[string]engine.Request{"of an execution": start, "of no execution": create} {
 		t.Run(name, func(t *testing.T) {
-			req.Once = r.once(req.Once.Key, req.Once.Endpoint, 2)
+			req.Idempotency = r.keyOf(req.Idempotency.Key, req.Idempotency.Endpoint, 2)
 			f := r.kind(r.send(req)[0].Err, fault.Conflict, "IDEMPOTENCY_CONFLICT")
 			want := map[string]any{
 				"differs": []string{"n"}, "firstUsedAt": at, "expiresAt": at.Add(30 * 24 * time.Hour),
@@ -105,7 +105,7 @@ func TestAKeyBelongsToItsCommandAndNode(t *testing.T) {
 	one := r.to(id, flow.StartNode{Node: "a", Attempt: 1})
 	other := r.to(id, flow.StartNode{Node: "b", Attempt: 1})
 	progress := r.to(id, flow.Progress{Node: "a"})
-	other.Once, progress.Once = one.Once, one.Once
+	other.Idempotency, progress.Idempotency = one.Idempotency, one.Idempotency
 	for _, res := range r.send(one, other, progress) {
 		if r.accepted(res).Replay {
 			t.Errorf("got %+v, want three commands", res)
@@ -157,13 +157,13 @@ func TestWhatDoesNotExistIsNotRemembered(t *testing.T) {
 func TestCommandsWithoutAKeyAreNotRemembered(t *testing.T) {
 	r := newRig(t)
 	create := r.creation("line")
-	create.Once.Key = ""
+	create.Idempotency.Key = ""
 	a, b := r.must(create), r.must(create)
 	if a.Execution == b.Execution || b.Replay {
 		t.Errorf("got %v and %v, want two executions", a, b)
 	}
 	start := r.to(a.Execution, flow.Start{})
-	start.Once.Key = ""
+	start.Idempotency.Key = ""
 	r.must(start)
 	if ans := r.send(start)[0].Answer; ans.Replay || ans.Refused == nil {
 		t.Errorf("got %+v, want a refusal", ans)

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -69,7 +69,7 @@ func TestTheWidestGraphsDoNotHoldUpOthers(t *testing.T) {
 			nodes.String()+`],"edges":[{"from":"start","to":"fork"},{"from":"join","to":"end"}`+edges.String()+`]}`,
 	)
 	create := r.creation("wide")
-	create.Start, create.Once = true, wire.Once{}
+	create.Start, create.Idempotency = true, canonical.IdempotencyKey{}
 	loud := r.offer(slices.Repeat([]engine.Request{create}, 6)...)
 	r.Step(t.Context())
 	if *loud != nil {

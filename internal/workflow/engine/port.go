@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -158,7 +158,7 @@ type KeyRef struct {
 // KeyRow remembers a command that belongs to no execution: a creation, a claim.
 type KeyRow struct {
 	KeyRef
-	Hash wire.Hash
+	Hash canonical.Hash
 	At   flow.Time
 	Body []byte // members of the request and the answer (record.go)
 }

@@ -111,7 +111,7 @@ func (p *commandPage) add(row *LogRow) error {
 
 func decided(r *record, number int) Decided {
 	d := Decided{
-		Number: number, Command: r.Command, Node: r.Node, Key: r.Once.Key, At: r.At, Actor: r.Actor,
+		Number: number, Command: r.Command, Node: r.Node, Key: r.Idempotency.Key, At: r.At, Actor: r.Actor,
 		CorrelationID: r.Corr,
 		CancelSeq:     r.CancelSeq, Refused: r.Refused, Late: r.Late,
 	}

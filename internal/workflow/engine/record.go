@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -21,13 +21,13 @@ import (
 // The events of a decision share their instant, their correlation and an actor,
 // and their IDs and causes count up from the first, so only what differs is stored.
 type record struct {
-	Command string
-	Node    string
-	Once    wire.Once // Endpoint is not stored: command, execution and node make it
-	At      flow.Time
-	Corr    string
-	Actor   flow.Actor
-	Events  []flow.Event
+	Command     string
+	Node        string
+	Idempotency canonical.IdempotencyKey // Endpoint is not stored: command, execution and node make it
+	At          flow.Time
+	Corr        string
+	Actor       flow.Actor
+	Events      []flow.Event
 
 	CancelSeq uint64
 	Task      *taskRef
@@ -87,18 +87,18 @@ func appendRecord(dst []byte, r *record) ([]byte, error) {
 	w := flow.Writer{Dst: dst}
 	w.Quote(`{"c":`, r.Command)
 	w.Text(`,"n":`, r.Node)
-	if r.Once.Key != "" {
-		w.Quote(`,"k":`, r.Once.Key)
-		if r.Once.Hash != (wire.Once{}).Hash {
-			writeBase64(&w, `,"h":"`, r.Once.Hash[:])
+	if r.Idempotency.Key != "" {
+		w.Quote(`,"k":`, r.Idempotency.Key)
+		if r.Idempotency.Hash != (canonical.IdempotencyKey{}).Hash {
+			writeBase64(&w, `,"h":"`, r.Idempotency.Hash[:])
 		}
 		name := `,"m":{`
-		for _, m := range r.Once.Members {
+		for _, m := range r.Idempotency.Members {
 			w.Quote(name, m.Name)
 			w.Dst = strconv.AppendUint(append(w.Dst, ':'), uint64(m.Digest), 10)
 			name = `,`
 		}
-		if len(r.Once.Members) > 0 {
+		if len(r.Idempotency.Members) > 0 {
 			w.Raw(`}`)
 		}
 	}
@@ -187,13 +187,13 @@ func (s *storedRecord) expand(execution flow.ID, seq uint64) (*record, error) {
 		Command: s.Command, Node: s.Node, At: flow.Time(s.At), Corr: s.Corr, Actor: actorOf(s.Actor),
 		CancelSeq: s.CancelSeq, Task: s.Task, Refused: s.Refused, Late: s.Late,
 	}
-	r.Once.Key, r.Once.Members = s.Key, membersOf(s.Members)
+	r.Idempotency.Key, r.Idempotency.Members = s.Key, membersOf(s.Members)
 	if s.Hash != "" {
 		b, err := b64.DecodeString(s.Hash)
-		if err != nil || len(b) != len(r.Once.Hash) {
+		if err != nil || len(b) != len(r.Idempotency.Hash) {
 			return r, fmt.Errorf("hash %q is damaged", s.Hash)
 		}
-		copy(r.Once.Hash[:], b)
+		copy(r.Idempotency.Hash[:], b)
 	}
 	if r.Refused != nil {
 		r.Refused.Command, r.Refused.Node = s.Command, s.Node
@@ -237,10 +237,10 @@ func (s *storedRecord) events(
 }
 
 // membersOf puts stored digests into the order in which wire compares them.
-func membersOf(stored map[string]uint32) []wire.Member {
-	var members []wire.Member
+func membersOf(stored map[string]uint32) []canonical.Member {
+	var members []canonical.Member
 	for _, name := range slices.Sorted(maps.Keys(stored)) {
-		members = append(members, wire.Member{Name: name, Digest: stored[name]})
+		members = append(members, canonical.Member{Name: name, Digest: stored[name]})
 	}
 	return members
 }

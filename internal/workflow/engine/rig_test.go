@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 	"renga.dev/renga/internal/workflow/sim"
@@ -81,13 +81,13 @@ func (r *rig) graph(id, text string) {
 }
 
 // once is the identity of a request. Members "n" and "of" are its body.
-func (r *rig) once(key, endpoint string, n int) wire.Once {
+func (r *rig) keyOf(key, endpoint string, n int) canonical.IdempotencyKey {
 	r.Helper()
-	once, err := wire.ParseOnce(key, endpoint, fmt.Appendf(nil, `{"n":%d,"of":"test"}`, n))
+	idempotencyKey, err := canonical.ParseIdempotencyKey(key, endpoint, fmt.Appendf(nil, `{"n":%d,"of":"test"}`, n))
 	if err != nil {
 		r.Fatal(err)
 	}
-	return once
+	return idempotencyKey
 }
 
 // to is a request with a key of its own.
@@ -95,7 +95,7 @@ func (r *rig) to(id flow.ID, cmd flow.Command) engine.Request {
 	r.Helper()
 	r.keys++
 	return engine.Request{
-		Tenant: tenant, Execution: id, Command: cmd, Once: r.once(fmt.Sprintf("key-%d", r.keys), cmd.Name(), 1),
+		Tenant: tenant, Execution: id, Command: cmd, Idempotency: r.keyOf(fmt.Sprintf("key-%d", r.keys), cmd.Name(), 1),
 		Actor: flow.Actor{Kind: flow.KindUser, ID: "ann"}, CorrelationID: fmt.Sprintf("corr-%d", r.keys),
 	}
 }
@@ -174,7 +174,11 @@ func (r *rig) claiming(worker string, most int, wait time.Duration) engine.Claim
 	r.keys++
 	return engine.ClaimRequest{
 		Tenant: tenant, Worker: worker, Queues: []string{"q"}, Max: most, Wait: wait, Lease: 30,
-		Once: r.once(fmt.Sprintf("key-%d", r.keys), "POST /tasks/claim", 1), CorrelationID: fmt.Sprintf("corr-%d",
+		Idempotency: r.keyOf(
+			fmt.Sprintf("key-%d", r.keys),
+			"POST /tasks/claim",
+			1,
+		), CorrelationID: fmt.Sprintf("corr-%d",
 			r.keys),
 	}
 }
@@ -191,7 +195,7 @@ func (r *rig) claim(req engine.ClaimRequest) *claimed {
 	c := &claimed{}
 	c.withdraw = r.OfferClaim(req, func(out engine.Claimed, err error) {
 		if c.answered {
-			r.Errorf("claim %s is answered twice", req.Once.Key)
+			r.Errorf("claim %s is answered twice", req.Idempotency.Key)
 		}
 		c.Claimed, c.err, c.answered = out, err, true
 	})

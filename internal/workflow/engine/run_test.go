@@ -126,7 +126,7 @@ func TestTheSameClaimTwiceIsOne(t *testing.T) {
 		req := r.claiming("w", 1, time.Minute)
 		first, second := r.ask(r.Context(), req), r.ask(r.Context(), req)
 		other := req
-		other.Once = r.once(req.Once.Key, req.Once.Endpoint, 2)
+		other.Idempotency = r.keyOf(req.Idempotency.Key, req.Idempotency.Endpoint, 2)
 		third := <-r.ask(r.Context(), other)
 		r.kind(third.err, fault.Conflict, "IDEMPOTENCY_CONFLICT")
 		id := r.ready("line")
@@ -159,7 +159,7 @@ func TestTheSecondOfTwoEqualClaimsGoesOnWhenTheFirstLeaves(t *testing.T) {
 func TestClaimsWithoutAKeyAreNotTheSame(t *testing.T) {
 	running(t, func(r *rig, _ func()) {
 		one, two := r.claiming("w1", 1, time.Minute), r.claiming("w2", 1, time.Minute)
-		one.Once.Key, two.Once.Key = "", ""
+		one.Idempotency.Key, two.Idempotency.Key = "", ""
 		first, second := r.ask(r.Context(), one), r.ask(r.Context(), two)
 		a, b := r.ready("line"), r.ready("line")
 		if got := <-first; len(got.Tasks) != 1 || got.Tasks[0].Execution != a {

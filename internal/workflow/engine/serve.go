@@ -111,7 +111,7 @@ func (c *claim) wants(queue string) bool { return slices.Contains(c.req.Queues, 
 // claim answers a new claim from what is remembered, from ready tasks, or lets
 // it wait.
 func (s *claimServer) claim(c *claim) error {
-	known, err := s.b.keys.recall(s.b.now, c.req.Tenant, &c.req.Once)
+	known, err := s.b.keys.recall(s.b.now, c.req.Tenant, &c.req.Idempotency)
 	if err != nil {
 		return err
 	}
@@ -332,9 +332,9 @@ func (s *claimServer) start(c *claim, ent *entry, row ReadyRow) error {
 }
 
 func (s *claimServer) rememberClaim(c *claim) error {
-	if c.req.Once.Key == "" {
+	if c.req.Idempotency.Key == "" {
 		return nil
 	}
-	return s.b.keys.remember(s.b.now, c.req.Tenant, &c.req.Once,
+	return s.b.keys.remember(s.b.now, c.req.Tenant, &c.req.Idempotency,
 		&storedKey{Corr: c.req.CorrelationID, Tasks: taskRefs(c.out.Tasks)})
 }

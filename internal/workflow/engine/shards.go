@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -82,14 +82,14 @@ func (s *Shards) of(req *Request) int {
 	if !req.Execution.IsZero() {
 		return slices.IndexFunc(s.all, func(e *Engine) bool { return e.shard.Has(req.Execution) })
 	}
-	return s.byKey(req.Tenant, &req.Once)
+	return s.byKey(req.Tenant, &req.Idempotency)
 }
 
-func (s *Shards) byKey(tenant string, once *wire.Once) int {
-	if once.Key == "" {
+func (s *Shards) byKey(tenant string, key *canonical.IdempotencyKey) int {
+	if key.Key == "" {
 		return s.next()
 	}
-	return int(maphash.Comparable(s.seed, KeyRef{tenant, once.Endpoint, once.Key}) % uint64(s.own))
+	return int(maphash.Comparable(s.seed, KeyRef{tenant, key.Endpoint, key.Key}) % uint64(s.own))
 }
 
 func (s *Shards) next() int { return int(s.turn.Add(1)) % s.own }
@@ -131,7 +131,7 @@ func (s *Shards) Do(ctx context.Context, unit Unit) ([]Result, error) {
 
 // Claim gives ready tasks to a worker, waiting for some as long as the request says.
 func (s *Shards) Claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
-	return s.all[s.byKey(req.Tenant, &req.Once)].Claim(ctx, req)
+	return s.all[s.byKey(req.Tenant, &req.Idempotency)].Claim(ctx, req)
 }
 
 // Drain answers the claims that wait, and lets none wait from now on.

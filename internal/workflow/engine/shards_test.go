@@ -85,7 +85,7 @@ func (p process) asks(queue string, most int) <-chan answer {
 	go func() {
 		got, err := p.Shards.Claim(p.T.Context(), engine.ClaimRequest{
 			Tenant: tenant, Worker: "w", Queues: []string{queue}, Max: most, Wait: 20 * time.Second, Lease: 60,
-			Once: p.once("claim-"+string(rune('a'+p.keys%26)), "POST /tasks/claim", p.keys),
+			Idempotency: p.keyOf("claim-"+string(rune('a'+p.keys%26)), "POST /tasks/claim", p.keys),
 		})
 		ch <- answer{got, err, time.Now()}
 	}()
@@ -108,7 +108,7 @@ func TestShardsShareTheExecutionsAndAnswerInOrder(t *testing.T) {
 			reqs = append(reqs, b.to(id, flow.StartNode{Node: "a", Attempt: 1}), b.to(id, flow.Succeed{Node: "a"}))
 		}
 		for i, res := range b.Submit(reqs...) {
-			if ans := b.accepted(res); ans.Execution != ids[i/2] || ans.Key != reqs[i].Once.Key {
+			if ans := b.accepted(res); ans.Execution != ids[i/2] || ans.Key != reqs[i].Idempotency.Key {
 				t.Fatalf("answer %d is %+v", i, ans)
 			}
 		}

@@ -100,7 +100,7 @@ func (a *audit) checkIdle(ready map[engine.ReadyRow]bool) {
 		}
 		for row := range ready {
 			if row.Tenant == c.req.Tenant && slices.Contains(c.req.Queues, row.Queue) {
-				a.w.fail("claim %s waits while %+v is ready", c.req.Once.Key, row)
+				a.w.fail("claim %s waits while %+v is ready", c.req.Idempotency.Key, row)
 			}
 		}
 	}

@@ -67,7 +67,7 @@ func (w *World) depart(o *order) {
 		o.poison = w.rough > 0 && w.dice.one(60)
 	}
 	o.flights = append(o.flights, w.fleet.here)
-	w.trace.say("  send to %s %s %s %s %s %s", w.fleet.here.name, o.req.Once.Key, o.req.Command.Name(),
+	w.trace.say("  send to %s %s %s %s %s %s", w.fleet.here.name, o.req.Idempotency.Key, o.req.Command.Name(),
 		o.req.Command.Target(), short(o.req.Execution), brief(o.req.Command))
 }
 
@@ -106,12 +106,12 @@ func (w *World) poisoned(b *engine.Batch) string {
 	}
 	for _, o := range w.orders.open {
 		if o.poison && len(o.flights) > 0 && within(o.req.CorrelationID) {
-			return o.req.Once.Key
+			return o.req.Idempotency.Key
 		}
 	}
 	for _, c := range w.crew.claims {
 		if c.poison && c.flying && within(c.req.CorrelationID) {
-			return c.req.Once.Key
+			return c.req.Idempotency.Key
 		}
 	}
 	return ""
@@ -180,10 +180,10 @@ func (w *World) contradict() {
 		return
 	}
 	req := o.req
-	req.Once = w.another(o.req.Once, o.body)
+	req.Idempotency = w.another(o.req.Idempotency, o.body)
 	w.fleet.here.engine.Offer(
 		[]engine.Request{req},
-		func(r []engine.Result) { w.contradicted(req.Once.Key, o.at, r[0].Err) },
+		func(r []engine.Result) { w.contradicted(req.Idempotency.Key, o.at, r[0].Err) },
 	)
 }
 
@@ -295,7 +295,7 @@ func (w *World) unitUndone(m *machine, orders []*order, err, before, after error
 		w.fail("a unit failed: %v; before: %v, after: %v", err, before, after)
 	}
 	for _, o := range orders {
-		w.trace.say("  %s: undone with its unit: %v", o.req.Once.Key, err)
+		w.trace.say("  %s: undone with its unit: %v", o.req.Idempotency.Key, err)
 		o.landed(m)
 		o.poison = o.poison && len(o.flights) > 0
 		if o.lost {

@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"slices"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -40,7 +40,7 @@ func (b *orders) place(tenant string, execution flow.ID, cmd flow.Command) *orde
 	key := fmt.Sprintf("k%05d", b.placed)
 	o := &order{body: fmt.Appendf(nil, `{"command":%q,"n":%d,"on":%q}`, cmd.Name(), b.placed, cmd.Target())}
 	o.req = engine.Request{
-		Tenant: tenant, Execution: execution, Command: cmd, Once: b.w.once(key, cmd.Name(), o.body),
+		Tenant: tenant, Execution: execution, Command: cmd, Idempotency: b.w.keyOf(key, cmd.Name(), o.body),
 		Actor: flow.Actor{Kind: flow.KindUser, ID: "ann"}, CorrelationID: "c" + key,
 	}
 	b.all[key] = o
@@ -48,17 +48,17 @@ func (b *orders) place(tenant string, execution flow.ID, cmd flow.Command) *orde
 	return o
 }
 
-func (w *World) once(key, endpoint string, body []byte) wire.Once {
-	once, err := wire.ParseOnce(key, endpoint, body)
+func (w *World) keyOf(key, endpoint string, body []byte) canonical.IdempotencyKey {
+	idempotencyKey, err := canonical.ParseIdempotencyKey(key, endpoint, body)
 	if err != nil {
 		w.fail("body %s: %v", body, err)
 	}
-	return once
+	return idempotencyKey
 }
 
 // another is the identity of the same key with another body.
-func (w *World) another(once wire.Once, body []byte) wire.Once {
-	return w.once(once.Key, once.Endpoint, append(body[:len(body)-1:len(body)-1], `,"reason":"x"}`...))
+func (w *World) another(key canonical.IdempotencyKey, body []byte) canonical.IdempotencyKey {
+	return w.keyOf(key.Key, key.Endpoint, append(body[:len(body)-1:len(body)-1], `,"reason":"x"}`...))
 }
 
 // landed notes that an order is no longer under way at a machine.
@@ -96,16 +96,16 @@ func (b *orders) replayed(o *order, ans *engine.Answer) {
 	first.Replay = false
 	switch {
 	case o.answer == nil && !o.unknown:
-		b.w.fail("%s: answered from memory, but it was never done", o.req.Once.Key)
+		b.w.fail("%s: answered from memory, but it was never done", o.req.Idempotency.Key)
 	case o.answer != nil && reflect.DeepEqual(*o.answer, first):
 		if !o.unknown && o.at+b.w.retention <= flow.At(b.w.clock.Now()) {
-			b.w.fail("%s: answered from memory, but its key of %v has expired", o.req.Once.Key, o.at)
+			b.w.fail("%s: answered from memory, but its key of %v has expired", o.req.Idempotency.Key, o.at)
 		}
 	case o.answer != nil && o.unknown: // it had expired, and was decided anew when the engine died
 		o.answer = nil
 		b.decided(o, &first)
 	case o.answer != nil:
-		b.w.fail("%s: answered\n%+v, at first\n%+v", o.req.Once.Key, show(&first), show(o.answer))
+		b.w.fail("%s: answered\n%+v, at first\n%+v", o.req.Idempotency.Key, show(&first), show(o.answer))
 	default:
 		b.decided(o, &first)
 	}
@@ -114,7 +114,7 @@ func (b *orders) replayed(o *order, ans *engine.Answer) {
 // decided checks a first answer: it is durable, and it says what the log says.
 func (b *orders) decided(o *order, ans *engine.Answer) {
 	if o.answer != nil && !b.w.expired(o) {
-		b.w.fail("%s: decided again, at first: %s", o.req.Once.Key, show(o.answer))
+		b.w.fail("%s: decided again, at first: %s", o.req.Idempotency.Key, show(o.answer))
 		return
 	}
 	if o.answer != nil {
@@ -123,11 +123,11 @@ func (b *orders) decided(o *order, ans *engine.Answer) {
 	}
 	x := b.w.audit.one(o.req.Tenant, ans.Execution)
 	if x == nil {
-		b.w.fail("%s: execution %v is not stored", o.req.Once.Key, ans.Execution)
+		b.w.fail("%s: execution %v is not stored", o.req.Idempotency.Key, ans.Execution)
 		return
 	}
 	if !b.remembered(o, ans.Execution) {
-		b.w.fail("%s: answered before it was durable", o.req.Once.Key)
+		b.w.fail("%s: answered before it was durable", o.req.Idempotency.Key)
 	}
 	b.count(o, ans)
 	o.at = o.logged
@@ -139,7 +139,7 @@ func (b *orders) decided(o *order, ans *engine.Answer) {
 		if ans.Refused == nil {
 			x.canceled = true
 			if ans.CancelSeq != x.state.CancelSeq || ans.CancelSeq == 0 {
-				b.w.fail("%s: cancel won at %d, want %d", o.req.Once.Key, ans.CancelSeq, x.state.CancelSeq)
+				b.w.fail("%s: cancel won at %d, want %d", o.req.Idempotency.Key, ans.CancelSeq, x.state.CancelSeq)
 			}
 		}
 	}
@@ -155,13 +155,13 @@ func (b *orders) decided(o *order, ans *engine.Answer) {
 func (b *orders) gotEager(o *order, x *audited, tasks []engine.Task) {
 	c := o.req.Claim
 	if (c != nil) != (tasks != nil) || c != nil && len(tasks) > c.Max {
-		b.w.fail("%s: %d tasks for the claim %+v", o.req.Once.Key, len(tasks), c)
+		b.w.fail("%s: %d tasks for the claim %+v", o.req.Idempotency.Key, len(tasks), c)
 		return
 	}
 	for _, t := range tasks {
 		b.w.stress.Eager++
 		if !slices.Contains(c.Queues, t.Queue) || t.Execution != x.state.Execution {
-			b.w.fail("%s: a task of queue %s, execution %s", o.req.Once.Key, t.Queue, short(t.Execution))
+			b.w.fail("%s: a task of queue %s, execution %s", o.req.Idempotency.Key, t.Queue, short(t.Execution))
 		}
 		b.w.crew.got(x, t, c.Worker)
 	}
@@ -181,12 +181,12 @@ func (b *orders) count(o *order, ans *engine.Answer) {
 
 // remembered reports whether the store holds the key of an order.
 func (b *orders) remembered(o *order, execution flow.ID) bool {
-	once := &o.req.Once
+	key := &o.req.Idempotency
 	if _, ok := o.req.Command.(flow.Create); ok {
-		_, ok := b.w.mem.remembered(engine.KeyRef{Tenant: o.req.Tenant, Endpoint: once.Endpoint, Key: once.Key})
+		_, ok := b.w.mem.remembered(engine.KeyRef{Tenant: o.req.Tenant, Endpoint: key.Endpoint, Key: key.Key})
 		return ok
 	}
-	_, ok := b.w.audit.keys[logKey{execution, o.req.Command.Name(), o.req.Command.Target(), once.Key}]
+	_, ok := b.w.audit.keys[logKey{execution, o.req.Command.Name(), o.req.Command.Target(), key.Key}]
 	return ok
 }
 
@@ -211,7 +211,7 @@ func (b *orders) declined(o *order, err error) {
 	switch {
 	case kind == fault.Unavailable:
 		if f, ok := fault.As(err); !ok || f.RetryAfter == 0 {
-			b.w.fail("%s: unavailable without advice: %v", o.req.Once.Key, err)
+			b.w.fail("%s: unavailable without advice: %v", o.req.Idempotency.Key, err)
 		}
 	case kind == fault.Internal && o.poison:
 		o.poison = len(o.flights) > 1 // then the disk is repaired
@@ -219,7 +219,7 @@ func (b *orders) declined(o *order, err error) {
 		b.w.stress.Strangers++
 		b.drop(o)
 	default:
-		b.w.fail("%s: %v", o.req.Once.Key, err)
+		b.w.fail("%s: %v", o.req.Idempotency.Key, err)
 	}
 }
 
@@ -246,7 +246,7 @@ func (b *orders) drop(o *order) { o.lost, o.answer = true, &engine.Answer{} }
 
 // describe is one line about an answer.
 func describe(o *order, res engine.Result) string {
-	head := fmt.Sprintf("%s %s %s %s: ", o.req.Once.Key, o.req.Command.Name(), o.req.Command.Target(),
+	head := fmt.Sprintf("%s %s %s %s: ", o.req.Idempotency.Key, o.req.Command.Name(), o.req.Command.Target(),
 		short(o.req.Execution))
 	if res.Err != nil {
 		return head + res.Err.Error()

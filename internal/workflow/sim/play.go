@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -92,8 +92,10 @@ func (p *player) found(ctx context.Context) error {
 
 // act offers something to the engine: commands, one or more in a call, or a claim.
 func (p *player) act(ctx context.Context) {
-	p.clock.Move([]time.Duration{0, 7 * time.Millisecond, 900 * time.Millisecond, 20 * time.Second}[min(p.dice.IntN(10),
-		3)] * time.Duration(p.dice.IntN(2)))
+	p.clock.Move(
+		[]time.Duration{0, 7 * time.Millisecond, 900 * time.Millisecond, 20 * time.Second}[min(p.dice.IntN(10),
+			3)] * time.Duration(p.dice.IntN(2)),
+	)
 	if p.dice.IntN(6) == 0 {
 		p.claimTasks()
 		return
@@ -114,7 +116,7 @@ func (p *player) request(ctx context.Context) engine.Request {
 	if len(p.past) > 0 && p.dice.IntN(8) == 0 {
 		req := p.past[p.dice.IntN(len(p.past))]
 		if p.dice.IntN(4) == 0 {
-			req.Once = p.another(req.Once, p.keys[req.Once.Key])
+			req.Idempotency = p.another(req.Idempotency, p.keys[req.Idempotency.Key])
 		}
 		return req
 	}
@@ -137,18 +139,18 @@ func (p *player) request(ctx context.Context) engine.Request {
 		}
 		req.Command = p.commandOn(&audited{state: v.State})
 	}
-	req.Once, req.CorrelationID = p.identity(req.Command.Name(), fmt.Appendf(nil, `{"command":%q,"on":%q}`,
+	req.Idempotency, req.CorrelationID = p.identity(req.Command.Name(), fmt.Appendf(nil, `{"command":%q,"on":%q}`,
 		req.Command.Name(), req.Command.Target()))
 	p.past = append(p.past, req)
 	return req
 }
 
 // identity is a key and a correlation id that nothing else has.
-func (p *player) identity(endpoint string, body []byte) (wire.Once, string) {
+func (p *player) identity(endpoint string, body []byte) (canonical.IdempotencyKey, string) {
 	p.sent++
 	key := fmt.Sprintf("k%04d", p.sent)
 	p.keys[key] = body
-	return p.once(key, endpoint, body), "c" + key
+	return p.keyOf(key, endpoint, body), "c" + key
 }
 
 func (p *player) claimTasks() {
@@ -156,9 +158,9 @@ func (p *player) claimTasks() {
 		Tenant: p.tenant, Worker: workers[p.dice.IntN(len(workers))], Queues: queues[:1+p.dice.IntN(len(queues))],
 		Max: 1 + p.dice.IntN(4), Lease: 1 + p.dice.IntN(30),
 	}
-	req.Once, req.CorrelationID = p.identity(claimEndpoint, []byte(`{"claim":true}`))
+	req.Idempotency, req.CorrelationID = p.identity(claimEndpoint, []byte(`{"claim":true}`))
 	p.engine.OfferClaim(req, func(out engine.Claimed, err error) {
-		p.say("claim %s of %v: %v", req.Once.Key, req.Queues, failure(err))
+		p.say("claim %s of %v: %v", req.Idempotency.Key, req.Queues, failure(err))
 		for i := range out.Tasks {
 			p.say("  task %s", showTask(&out.Tasks[i]))
 			p.tasks = append(p.tasks, held{out.Tasks[i], p.tenant, req.Worker})
@@ -168,7 +170,14 @@ func (p *player) claimTasks() {
 
 // told notes an answer.
 func (p *player) told(req *engine.Request, res engine.Result) {
-	p.say("%s %s %s: %s%s", req.Once.Key, req.Command.Name(), req.Command.Target(), show(&res.Answer), failure(res.Err))
+	p.say(
+		"%s %s %s: %s%s",
+		req.Idempotency.Key,
+		req.Command.Name(),
+		req.Command.Target(),
+		show(&res.Answer),
+		failure(res.Err),
+	)
 	if _, ok := req.Command.(flow.Create); ok && res.Err == nil && !res.Answer.Replay {
 		p.ids = append(p.ids, res.Answer.Execution)
 		for _, t := range res.Answer.Tasks {

@@ -82,7 +82,7 @@ func (cr *crew) newClaim(wait, most int) *claim {
 			tenants,
 		), Worker: pick(cr.w.dice, workers), Queues: wanted[:1+cr.w.dice.IntN(len(wanted))],
 		Max: most, Wait: time.Duration(wait) * time.Second, Lease: 1 + cr.w.dice.IntN(30),
-		Once: cr.w.once(key, claimEndpoint, c.body), CorrelationID: "c" + key,
+		Idempotency: cr.w.keyOf(key, claimEndpoint, c.body), CorrelationID: "c" + key,
 	}
 	return c
 }
@@ -91,7 +91,7 @@ func (cr *crew) sendClaim(c *claim) {
 	cr.w.trace.say(
 		"  claim at %s %s %s %s %v at most %d, wait %v",
 		cr.w.fleet.here.name,
-		c.req.Once.Key,
+		c.req.Idempotency.Key,
 		c.req.Tenant,
 		c.req.Worker,
 		c.req.Queues,
@@ -116,38 +116,38 @@ func (cr *crew) contradictClaim(c *claim) {
 		return
 	}
 	req := c.req
-	req.Once, req.Wait = cr.w.another(c.req.Once, c.body), 0
+	req.Idempotency, req.Wait = cr.w.another(c.req.Idempotency, c.body), 0
 	cr.w.fleet.here.engine.OfferClaim(
 		req,
-		func(_ engine.Claimed, err error) { cr.w.contradicted(req.Once.Key, c.when, err) },
+		func(_ engine.Claimed, err error) { cr.w.contradicted(req.Idempotency.Key, c.when, err) },
 	)
 }
 
 // served takes the answer to a claim and checks it.
 func (cr *crew) served(c *claim, out engine.Claimed, err error) {
 	c.flying = false
-	cr.w.trace.say("  %s: replay %v, %d tasks, %v", c.req.Once.Key, out.Replay, len(out.Tasks), err)
+	cr.w.trace.say("  %s: replay %v, %d tasks, %v", c.req.Idempotency.Key, out.Replay, len(out.Tasks), err)
 	for i := range out.Tasks {
 		cr.w.trace.say("    %s", showTask(&out.Tasks[i]))
 	}
 	if err != nil {
 		kind := fault.KindOf(err)
 		if kind != fault.Unavailable && !(kind == fault.Internal && c.poison) || len(out.Tasks) > 0 {
-			cr.w.fail("claim %s: %d tasks, %v", c.req.Once.Key, len(out.Tasks), err)
+			cr.w.fail("claim %s: %d tasks, %v", c.req.Idempotency.Key, len(out.Tasks), err)
 		}
 		return
 	}
 	if len(out.Tasks) > c.req.Max {
-		cr.w.fail("claim %s: %d tasks, at most %d were wanted", c.req.Once.Key, len(out.Tasks), c.req.Max)
+		cr.w.fail("claim %s: %d tasks, at most %d were wanted", c.req.Idempotency.Key, len(out.Tasks), c.req.Max)
 	}
 	forgotten := c.got != nil && cr.w.over(c.when)
 	switch {
 	case out.Replay && c.got == nil && !c.unknown:
-		cr.w.fail("claim %s: answered from memory, but it was never served", c.req.Once.Key)
+		cr.w.fail("claim %s: answered from memory, but it was never served", c.req.Idempotency.Key)
 	case c.got != nil && !forgotten && (!out.Replay || !reflect.DeepEqual(c.got.Tasks, out.Tasks)):
 		cr.w.fail(
 			"claim %s: tasks\n%+v, replay %v, at first\n%+v",
-			c.req.Once.Key,
+			c.req.Idempotency.Key,
 			out.Tasks,
 			out.Replay,
 			c.got.Tasks,
@@ -168,9 +168,11 @@ func (cr *crew) tookTasks(c *claim, out *engine.Claimed) {
 	if c.got == nil {
 		cr.claimed = append(cr.claimed, c)
 	}
-	row, ok := cr.w.mem.remembered(engine.KeyRef{Tenant: c.req.Tenant, Endpoint: claimEndpoint, Key: c.req.Once.Key})
+	row, ok := cr.w.mem.remembered(
+		engine.KeyRef{Tenant: c.req.Tenant, Endpoint: claimEndpoint, Key: c.req.Idempotency.Key},
+	)
 	if !ok {
-		cr.w.fail("claim %s: answered before it was durable", c.req.Once.Key)
+		cr.w.fail("claim %s: answered before it was durable", c.req.Idempotency.Key)
 	}
 	c.got, c.when = out, row.At
 	cr.w.stress.Claims++
@@ -179,7 +181,7 @@ func (cr *crew) tookTasks(c *claim, out *engine.Claimed) {
 	}
 	for _, t := range out.Tasks {
 		if !slices.Contains(c.req.Queues, t.Queue) {
-			cr.w.fail("claim %s: a task of queue %s", c.req.Once.Key, t.Queue)
+			cr.w.fail("claim %s: a task of queue %s", c.req.Idempotency.Key, t.Queue)
 		}
 		cr.got(cr.w.audit.one(c.req.Tenant, t.Execution), t, c.req.Worker)
 	}
@@ -246,7 +248,7 @@ func (cr *crew) giveUp() {
 		if c.flying {
 			c.waited = true
 			if (cr.w.clock.Now().After(c.until) || cr.w.dice.one(20)) && c.withdraw() {
-				cr.w.trace.say("  %s is withdrawn", c.req.Once.Key)
+				cr.w.trace.say("  %s is withdrawn", c.req.Idempotency.Key)
 				c.flying = false
 			}
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -59,16 +60,16 @@ const executionObject = "Execution"
 
 // version is the recordVersion of a row: it rises with every row of an execution. The first six
 // bytes of an id are the instant of creation.
-func (n *publication) version() wire.Stamp {
+func (n *publication) version() canonical.Stamp {
 	var created int64
 	for _, b := range n.execution[:6] {
 		created = created<<8 | int64(b)
 	}
-	return wire.Stamp(created + n.commitNo)
+	return canonical.Stamp(created + n.commitNo)
 }
 
-// maxEvents is how many bytes of events one message takes, which has wire.MaxEvent at most.
-const maxEvents = wire.MaxEvent - 16<<10
+// maxEvents is how many bytes of events one message takes, which has events.MaxEvent at most.
+const maxEvents = events.MaxEvent - 16<<10
 
 // messages are those of a publication: several when the events are too large together. The ids count up from that of
 // the row's first event, so that a repetition has the same.
@@ -112,11 +113,11 @@ func (n *publication) appendHead(dst []byte) []byte {
 // message makes one message of a payload that lacks its end.
 func (s *Source) message(n *publication, index int, payload []byte) bus.Message {
 	id := n.execution.String()
-	key := wire.RecordKey(executionObject, n.tenant, id)
-	e := wire.Event{
-		ID: n.first.Plus(index).String(), SchemaVersion: wire.SchemaVersion, Type: wire.ExecutionChanged,
-		OccurredAt: wire.Stamp(n.at),
-		Tenant:     n.tenant, Producer: wire.Producer{Service: s.cfg.Service, Instance: s.cfg.Instance},
+	key := events.RecordKey(executionObject, n.tenant, id)
+	e := events.Event{
+		ID: n.first.Plus(index).String(), SchemaVersion: events.SchemaVersion, Type: events.ExecutionChanged,
+		OccurredAt: canonical.Stamp(n.at),
+		Tenant:     n.tenant, Producer: events.Producer{Service: s.cfg.Service, Instance: s.cfg.Instance},
 		CorrelationID: n.corr,
 		Key:           key, Version: n.version(), Index: index, Payload: append(payload, ']', '}'),
 	}
@@ -124,7 +125,7 @@ func (s *Source) message(n *publication, index int, payload []byte) bus.Message 
 		e.CorrelationID = id
 	}
 	return bus.Message{
-		Stream: wire.Executions, ID: e.ID, Tenant: n.tenant, Part: wire.Partition(key), Type: e.Type, Key: key,
+		Stream: events.Executions, ID: e.ID, Tenant: n.tenant, Part: events.Partition(key), Type: e.Type, Key: key,
 		OccurredAt: e.OccurredAt, Service: s.cfg.Service, Relay: bus.Relay{Source: n.number},
 		Body: e.AppendJSON(make([]byte, 0, len(e.Payload)+512+len(e.CorrelationID))),
 	}

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -145,14 +145,14 @@ func (s *Source) publication(n *storedPublication, wanted map[string]engine.Publ
 // Rows are about in the order of their instants: transactions run side by side, and clocks are set
 // back. So Before leaves room, more when it looks far back.
 const (
-	leastRoom = wire.Stamp(60_000)
+	leastRoom = canonical.Stamp(60_000)
 	roomPart  = 100 // of the time that it looks back
 )
 
 // Before gives a number up to which all rows are older than an instant. It halves the
 // range; a clock that was set back by more than the room is not seen through.
-func (s *Source) Before(ctx context.Context, at wire.Stamp) (number int64, err error) {
-	before := at - max(leastRoom, (wire.Stamp(time.Now().UnixMilli())-at)/roomPart)
+func (s *Source) Before(ctx context.Context, at canonical.Stamp) (number int64, err error) {
+	before := at - max(leastRoom, (canonical.Stamp(time.Now().UnixMilli())-at)/roomPart)
 	err = s.store.read(ctx, "store.before", func(ctx context.Context, sql *sqldb.Tx) error {
 		var last int64
 		if err := sql.Row(ctx, selectLastNumber).Scan(&last); err != nil {
@@ -182,10 +182,10 @@ const selectLastNumber = "SELECT coalesce(max(news), 0) FROM engine_log WHERE ne
 
 const selectInstant = "SELECT news, first_seq, body FROM engine_log WHERE news >= $1 ORDER BY news LIMIT 1"
 
-const never = wire.Stamp(math.MaxInt64)
+const never = canonical.Stamp(math.MaxInt64)
 
 // instant is when the first row from a number on was written that says so.
-func instant(ctx context.Context, sql *sqldb.Tx, number int64) (found int64, at wire.Stamp, err error) {
+func instant(ctx context.Context, sql *sqldb.Tx, number int64) (found int64, at canonical.Stamp, err error) {
 	for {
 		var row engine.LogRow
 		err := sql.Row(ctx, selectInstant, number).Scan(&found, &row.FirstSeq, &row.Body)
@@ -196,7 +196,7 @@ func instant(ctx context.Context, sql *sqldb.Tx, number int64) (found int64, at 
 			return 0, 0, err
 		}
 		if first, _, err := engine.EventsOf(flow.ID{}, &row, engine.PublishNone.Wants); err == nil && first.At > 0 {
-			return found, wire.Stamp(first.At), nil
+			return found, canonical.Stamp(first.At), nil
 		}
 		number = found + 1
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 	"renga.dev/renga/internal/workflow/store"
@@ -60,7 +60,7 @@ func TestRowsAreFoundByTheirInstant(t *testing.T) {
 			}
 			for range 200 {
 				asked := base + flow.Time(draw.Int64N((rows+20)*apart))
-				n, err := source.Before(t.Context(), wire.Stamp(asked))
+				n, err := source.Before(t.Context(), canonical.Stamp(asked))
 				if err != nil {
 					t.Fatal(err)
 				}

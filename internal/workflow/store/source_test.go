@@ -15,9 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 	"renga.dev/renga/internal/workflow/store"
@@ -186,15 +187,16 @@ type changed struct {
 }
 
 // open reads a message and holds it against its schema.
-func (r *publishRig) open(m bus.Message) (wire.Event, changed) {
+func (r *publishRig) open(m bus.Message) (events.Event, changed) {
 	r.Helper()
-	e, err := wire.ParseEvent(m.Body)
+	e, err := events.ParseEvent(m.Body)
 	r.must(err)
 	if err := e.CheckPublished(); err != nil {
 		r.Errorf("%v\n%s", err, m.Body)
 	}
 	want := bus.Message{
-		Stream: wire.Executions, ID: e.ID, Tenant: e.Tenant, Part: wire.Partition(e.Key), Type: wire.ExecutionChanged,
+		Stream: events.Executions, ID: e.ID, Tenant: e.Tenant, Part: events.Partition(e.Key),
+		Type:       events.ExecutionChanged,
 		Key:        e.Key,
 		OccurredAt: e.OccurredAt, Service: "renga", Body: m.Body, Relay: bus.Relay{Source: m.Relay.Source},
 	}
@@ -256,10 +258,11 @@ func (r *publishRig) asLogged(m bus.Message, id flow.ID) {
 	r.must(err)
 	first := log[p.FirstSeq-1]
 	created := log[0].At
-	if want := wire.Stamp(created) + wire.Stamp(p.CommitNo); e.Version != want || e.Index != 0 {
+	if want := canonical.Stamp(created) + canonical.Stamp(p.CommitNo); e.Version != want || e.Index != 0 {
 		r.Errorf("version: got %v, index %d, want %v", e.Version, e.Index, want)
 	}
-	if e.ID != first.ID.String() || e.OccurredAt != wire.Stamp(first.At) || e.CorrelationID != first.CorrelationID {
+	if e.ID != first.ID.String() || e.OccurredAt != canonical.Stamp(first.At) ||
+		e.CorrelationID != first.CorrelationID {
 		r.Errorf("got %s at %v for %s, want %s at %v for %s", e.ID, e.OccurredAt, e.CorrelationID, first.ID, first.At,
 			first.CorrelationID)
 	}

@@ -20,10 +20,10 @@ import (
 	"strings"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -60,7 +60,7 @@ type Job interface {
 // Service does the work of rebuilds.
 type Service[J Job] interface {
 	// Now is the time by the clock that all processes share.
-	Now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error)
+	Now(ctx context.Context, tx *sqldb.Tx) (canonical.Stamp, error)
 	// Jobs are the rebuilds that a condition over their table selects.
 	Jobs(ctx context.Context, tx *sqldb.Tx, where string, args ...any) ([]J, error)
 	// Chunk does the next records of a rebuild, stores its progress, and reports whether there are no
@@ -150,7 +150,10 @@ func (r *Runner[J]) graph() flow.Graph {
 // Request begins a rebuild on request, and gives what begin calls it. A request with a key is executed
 // once; replay says that the name is that of the first time.
 func (r *Runner[J]) Request(
-	ctx context.Context, tenant string, key *wire.Once, begin func(ctx context.Context, tx *sqldb.Tx) (string, error),
+	ctx context.Context,
+	tenant string,
+	key *canonical.IdempotencyKey,
+	begin func(ctx context.Context, tx *sqldb.Tx) (string, error),
 ) (name string, replay bool, err error) {
 	err = r.db.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 		at, err := r.service.Now(ctx, tx)

@@ -8,11 +8,11 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/crm/kit"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -41,9 +41,9 @@ type Rebuild struct {
 	Execution        string // "": it is yet to start
 	At               Place  // what is done up to
 	Processed, Total int    // records; Total is an estimate
-	CreatedAt        wire.Stamp
-	EndedAt          wire.Stamp // 0: not yet
-	Memo             any        // what the service remembers from chunk to chunk, in memory
+	CreatedAt        canonical.Stamp
+	EndedAt          canonical.Stamp // 0: not yet
+	Memo             any             // what the service remembers from chunk to chunk, in memory
 }
 
 // Place is how far a rebuild is: a part, and the last item done there.
@@ -186,7 +186,7 @@ func (*Resource) update(ctx context.Context, tx *sqldb.Tx, query string, args ..
 // stored is a Resource as its Runner knows it.
 type stored struct{ *Resource }
 
-func (s stored) Now(ctx context.Context, tx *sqldb.Tx) (wire.Stamp, error) {
+func (s stored) Now(ctx context.Context, tx *sqldb.Tx) (canonical.Stamp, error) {
 	return s.service.Now(ctx, tx)
 }
 
@@ -223,15 +223,15 @@ func (s stored) end(ctx context.Context, tx *sqldb.Tx, b *Rebuild, status Status
 
 // view is a rebuild as it is shown.
 type view struct {
-	RebuildID        string     `json:"rebuildId"`
-	Object           string     `json:"object,omitzero"`
-	Cause            string     `json:"cause,omitzero"`
-	Status           string     `json:"status"`
-	ExecutionID      string     `json:"executionId,omitzero"`
-	RecordsProcessed int        `json:"recordsProcessed"`
-	RecordsTotal     int        `json:"recordsTotal"`
-	CreatedAt        wire.Stamp `json:"createdAt"`
-	EndedAt          wire.Stamp `json:"endedAt,omitzero"`
+	RebuildID        string          `json:"rebuildId"`
+	Object           string          `json:"object,omitzero"`
+	Cause            string          `json:"cause,omitzero"`
+	Status           string          `json:"status"`
+	ExecutionID      string          `json:"executionId,omitzero"`
+	RecordsProcessed int             `json:"recordsProcessed"`
+	RecordsTotal     int             `json:"recordsTotal"`
+	CreatedAt        canonical.Stamp `json:"createdAt"`
+	EndedAt          canonical.Stamp `json:"endedAt,omitzero"`
 }
 
 func show(b **Rebuild) view {

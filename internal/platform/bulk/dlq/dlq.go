@@ -16,8 +16,8 @@ import (
 
 	"renga.dev/renga/internal/platform/bulk"
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 const (
@@ -46,8 +46,8 @@ type Filter struct {
 	EventType   string            `json:"eventType,omitempty"`
 	Key         string            `json:"key,omitempty"`
 	ReasonClass fault.ReasonClass `json:"reasonClass,omitempty"`
-	DeadFrom    wire.Stamp        `json:"deadFrom,omitzero"` // inclusive
-	DeadTo      wire.Stamp        `json:"deadTo,omitzero"`   // exclusive
+	DeadFrom    canonical.Stamp   `json:"deadFrom,omitzero"` // inclusive
+	DeadTo      canonical.Stamp   `json:"deadTo,omitzero"`   // exclusive
 }
 
 type Kind struct {
@@ -88,7 +88,7 @@ func filter(b *bulk.Bulk) (bus.DeadFilter, error) {
 	f := bus.DeadFilter{
 		Consumer: s.Filter.Consumer, EventType: s.Filter.EventType, Key: s.Filter.Key,
 		ReasonClass: s.Filter.ReasonClass,
-		DeadFrom:    s.Filter.DeadFrom, DeadTo: wire.Stamp(b.CreatedAt.UnixMilli()) + 1,
+		DeadFrom:    s.Filter.DeadFrom, DeadTo: canonical.Stamp(b.CreatedAt.UnixMilli()) + 1,
 	}
 	if s.Filter.DeadTo != 0 {
 		f.DeadTo = min(f.DeadTo, s.Filter.DeadTo)

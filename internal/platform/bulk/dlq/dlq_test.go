@@ -13,17 +13,17 @@ import (
 	"renga.dev/renga/internal/platform/bulk"
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 func TestABulkDrivesAllThatMatchedWhenItWasAskedFor(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		var events []wire.Event
+		var batch []events.Event
 		for i := range 30 {
-			events = append(events, r.event("stop", fmt.Sprint("x", i)))
+			batch = append(batch, r.event("stop", fmt.Sprint("x", i)))
 		}
-		letters := r.bury(events...)
+		letters := r.bury(batch...)
 		id := r.create(Redrive, Spec{Filter: Filter{Consumer: "stop"}, Reason: "well again"})
 		b, err := r.bulks.Bulk(t.Context(), tenant, id)
 		r.must(err)
@@ -60,15 +60,15 @@ func TestABulkDrivesAllThatMatchedWhenItWasAskedFor(t *testing.T) {
 
 func TestDeadLettersOfOneKeyAreRedrivenInTurn(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		events := []wire.Event{r.event("go", "x"), r.event("go", "x"), r.event("go", "x"), r.event("go", "y")}
-		letters := r.bury(events...)
+		batch := []events.Event{r.event("go", "x"), r.event("go", "x"), r.event("go", "x"), r.event("go", "y")}
+		letters := r.bury(batch...)
 		id := r.create(Redrive, Spec{})
 		for _, line := range r.items(id) { // together they keep the order
 			if line != `PENDING {"verdict":"WILL_APPLY","status":"OPEN"}` {
 				t.Errorf("preview: %s", line)
 			}
 		}
-		x := events[0].Key // of three of them
+		x := batch[0].Key // of three of them
 		r.mail.Fail(x)
 		if b := r.work(id); b.Counts != (bulk.Counts{Applied: 1, Refused: 2, Failed: 1}) {
 			t.Errorf("got %+v", b.Counts)

@@ -17,10 +17,11 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/bustest"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 const tenant = "00000000-0000-0000-0000-00000000000a"
@@ -84,7 +85,7 @@ func newRig(t *testing.T, cfg sqldb.Config) *rig {
 }
 
 // event is an event of a record for one of the consumers.
-func (r *rig) event(consumer, record string) wire.Event {
+func (r *rig) event(consumer, record string) events.Event {
 	r.Helper()
 	if consumer == "go" {
 		return r.mail.OwnerChanged(tenant, record)
@@ -93,9 +94,9 @@ func (r *rig) event(consumer, record string) wire.Event {
 }
 
 // bury delivers events that fail and gives their dead letters, in the order of death.
-func (r *rig) bury(events ...wire.Event) []bus.DeadLetter {
+func (r *rig) bury(batch ...events.Event) []bus.DeadLetter {
 	r.Helper()
-	for _, e := range events {
+	for _, e := range batch {
 		r.mail.Kill(map[string]string{"OwnerChanged": "go", "RecordDeleted": "stop"}[e.Type], e)
 	}
 	letters, err := r.bus.WalkDead(r.Context(), tenant, bus.DeadFilter{}, 0, 1000)
@@ -124,11 +125,11 @@ func (r *rig) create(kind string, s Spec) string {
 	r.Helper()
 	raw, err := json.Marshal(&s)
 	r.must(err)
-	once, err := wire.ParseOnce(uuid.NewString(), "POST /x", raw)
+	key, err := canonical.ParseIdempotencyKey(uuid.NewString(), "POST /x", raw)
 	r.must(err)
 	ans, err := r.bulks.Create(r.Context(), bulk.Request{
 		Tenant: tenant, Kind: kind, Spec: raw, Actor: "ann",
-		CorrelationID: "clean", Once: once,
+		CorrelationID: "clean", Idempotency: key,
 	})
 	r.must(err)
 	return ans.BulkID
@@ -137,9 +138,9 @@ func (r *rig) create(kind string, s Spec) string {
 // work starts a bulk and waits for its end.
 func (r *rig) work(id string) bulk.Bulk {
 	r.Helper()
-	once, err := wire.ParseOnce(uuid.NewString(), "POST /x", nil)
+	key, err := canonical.ParseIdempotencyKey(uuid.NewString(), "POST /x", nil)
 	r.must(err)
-	_, err = r.bulks.Start(r.Context(), bulk.Order{Tenant: tenant, ID: id, Actor: "bob", Once: once})
+	_, err = r.bulks.Start(r.Context(), bulk.Order{Tenant: tenant, ID: id, Actor: "bob", Idempotency: key})
 	r.must(err)
 	var b bulk.Bulk
 	r.eventually("the end of the bulk", func() bool {

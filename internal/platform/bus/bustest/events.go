@@ -9,9 +9,10 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Events are events of records for tests of what is built around a bus, and a handler that fails for the keys that a
@@ -24,7 +25,7 @@ type Events struct {
 	now     func() time.Time
 	mu      sync.Mutex
 	fails   map[string]bool // by partition key
-	version wire.Stamp
+	version canonical.Stamp
 }
 
 // ErrAway is why the handler fails.
@@ -43,7 +44,7 @@ func NewEvents(t testing.TB, now func() time.Time) *Events {
 }
 
 // Handle is the handler of a consumer: it does nothing, or fails for good.
-func (m *Events) Handle(_ context.Context, _ *sqldb.Tx, e *wire.Event) error {
+func (m *Events) Handle(_ context.Context, _ *sqldb.Tx, e *events.Event) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fails[e.Key] {
@@ -65,42 +66,42 @@ func (m *Events) set(key string, fails bool) {
 }
 
 // Deleted is an event of a record of a tenant; a name makes always the same record.
-func (m *Events) Deleted(tenant, record string) wire.Event {
+func (m *Events) Deleted(tenant, record string) events.Event {
 	m.t.Helper()
 	id, version := m.next(record)
-	return m.event(tenant, id, version, wire.RecordDeleted{
+	return m.event(tenant, id, version, events.RecordDeleted{
 		ObjectName: "Account", RecordID: id, Deleted: true,
 		RecordVersion: version,
 	})
 }
 
 // OwnerChanged is another event of a record of a tenant.
-func (m *Events) OwnerChanged(tenant, record string) wire.Event {
+func (m *Events) OwnerChanged(tenant, record string) events.Event {
 	m.t.Helper()
 	id, version := m.next(record)
-	return m.event(tenant, id, version, wire.OwnerChanged{
+	return m.event(tenant, id, version, events.OwnerChanged{
 		ObjectName: "Account", RecordID: id, OldOwnerID: id,
 		NewOwnerID: id, RecordVersion: version,
 	})
 }
 
-func (m *Events) next(record string) (id string, version wire.Stamp) {
+func (m *Events) next(record string) (id string, version canonical.Stamp) {
 	if uuid.Validate(record) != nil {
 		record = uuid.NewSHA1(uuid.NameSpaceURL, []byte(record)).String()
 	}
-	m.version = wire.NextStamp(m.version, wire.Stamp(m.now().UnixMilli()))
+	m.version = canonical.NextStamp(m.version, canonical.Stamp(m.now().UnixMilli()))
 	return record, m.version
 }
 
-func (m *Events) event(tenant, record string, version wire.Stamp, p wire.Payload) wire.Event {
+func (m *Events) event(tenant, record string, version canonical.Stamp, p events.Payload) events.Event {
 	m.t.Helper()
-	payload, err := wire.NewPayload(p)
-	e := wire.Event{
-		ID: uuid.Must(uuid.NewV7()).String(), SchemaVersion: wire.SchemaVersion, Type: p.EventType(),
+	payload, err := events.NewPayload(p)
+	e := events.Event{
+		ID: uuid.Must(uuid.NewV7()).String(), SchemaVersion: events.SchemaVersion, Type: p.EventType(),
 		OccurredAt: version,
 		Tenant:     tenant,
-		Producer:   wire.Producer{Service: "core-platform", Instance: "p1"}, CorrelationID: "merge-7",
-		Key: wire.RecordKey("Account", tenant, record), Version: version, Payload: payload,
+		Producer:   events.Producer{Service: "core-platform", Instance: "p1"}, CorrelationID: "merge-7",
+		Key: events.RecordKey("Account", tenant, record), Version: version, Payload: payload,
 	}
 	if err == nil {
 		err = e.CheckPublished()
@@ -112,9 +113,9 @@ func (m *Events) event(tenant, record string, version wire.Stamp, p wire.Payload
 }
 
 // Publish publishes events, each in a transaction of its own.
-func (m *Events) Publish(events ...wire.Event) {
+func (m *Events) Publish(batch ...events.Event) {
 	m.t.Helper()
-	for _, e := range events {
+	for _, e := range batch {
 		err := m.DB.Write(context.Background(), sqldb.Other,
 			func(ctx context.Context, tx *sqldb.Tx) error { return m.Bus.Publish(ctx, tx, e) })
 		if err != nil {
@@ -139,23 +140,23 @@ func (m *Events) Published() {
 
 // Kill publishes events that fail, and gives their dead letters, of one consumer, in the order of the events. Their
 // keys recover afterwards.
-func (m *Events) Kill(consumer string, events ...wire.Event) []bus.DeadLetter {
+func (m *Events) Kill(consumer string, batch ...events.Event) []bus.DeadLetter {
 	m.t.Helper()
-	for i := range events {
-		m.Fail(events[i].Key)
+	for i := range batch {
+		m.Fail(batch[i].Key)
 	}
-	m.Publish(events...)
-	letters := make([]bus.DeadLetter, len(events))
-	for i := range events {
+	m.Publish(batch...)
+	letters := make([]bus.DeadLetter, len(batch))
+	for i := range batch {
 		for began := time.Now(); letters[i].ID == ""; {
-			letters[i] = m.find(consumer, &events[i])
+			letters[i] = m.find(consumer, &batch[i])
 			if time.Since(began) > deadWithin {
 				m.t.Fatalf("event %d is no dead letter of %s", i, consumer)
 			}
 		}
 	}
-	for i := range events {
-		m.Recover(events[i].Key)
+	for i := range batch {
+		m.Recover(batch[i].Key)
 	}
 	return letters
 }
@@ -163,7 +164,7 @@ func (m *Events) Kill(consumer string, events ...wire.Event) []bus.DeadLetter {
 // deadWithin is how long an event may take to become a dead letter.
 const deadWithin = 20 * time.Second
 
-func (m *Events) find(consumer string, e *wire.Event) bus.DeadLetter {
+func (m *Events) find(consumer string, e *events.Event) bus.DeadLetter {
 	m.t.Helper()
 	page, _, err := m.Bus.DeadLetters(context.Background(), e.Tenant, bus.DeadFilter{Consumer: consumer, Key: e.Key}, 0,
 		1000)

@@ -8,22 +8,22 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 func newStream(r *rig) {
-	first := r.ensure(wire.Events)
+	first := r.ensure(events.Events)
 	if first.First != 1 || first.Last != 0 || first.Created.IsZero() ||
 		first.Created != first.Created.Truncate(time.Millisecond) {
 		r.Errorf("it is %+v", first)
 	}
 	r.publish(r.message(0), r.message(1))
-	again := r.ensure(wire.Events)
+	again := r.ensure(events.Events)
 	if !again.Created.Equal(first.Created) || again.First != 1 || again.Last != 2 {
 		r.Errorf("then it is %+v, before it was %+v", again, first)
 	}
-	if other := r.ensure(wire.Executions); other.Last != 0 {
+	if other := r.ensure(events.Executions); other.Last != 0 {
 		r.Errorf("the other stream is %+v", other)
 	}
 	if r.Carrier().Connections() == 0 {
@@ -32,18 +32,18 @@ func newStream(r *rig) {
 }
 
 func asSent(r *rig) {
-	r.ensure(wire.Executions)
-	for _, s := range []wire.Stream{wire.Events, wire.Executions} {
+	r.ensure(events.Executions)
+	for _, s := range []events.Stream{events.Events, events.Executions} {
 		msgs := r.messages(2, 8)
 		for i := range msgs {
 			msgs[i].Stream = s
-			if s == wire.Executions {
-				msgs[i].Type = wire.ExecutionChanged
+			if s == events.Executions {
+				msgs[i].Type = events.ExecutionChanged
 			}
 		}
 		msgs[1].Key = " 商談:t:東京 𠮷 100% \"é\" "
 		msgs[2].Tenant = "東京-$_/\\#\"%20"
-		msgs[3].Body = []byte("{\"s\":\"" + strings.Repeat("x", wire.MaxEvent-8) + "\"}")
+		msgs[3].Body = []byte("{\"s\":\"" + strings.Repeat("x", events.MaxEvent-8) + "\"}")
 		msgs[4].Body = []byte{}
 		msgs[5].Relay = bus.Relay{Epoch: 1 << 62, At: 1 << 50, Source: 1 << 61}
 		msgs[6].Key, msgs[6].Service = "", ""
@@ -60,15 +60,15 @@ func asSent(r *rig) {
 }
 
 func inOrder(r *rig) {
-	const waves, size = 40, 13 * wire.Partitions
+	const waves, size = 40, 13 * events.Partitions
 	var readers sync.WaitGroup
-	got := make([][]bus.Message, wire.Partitions)
+	got := make([][]bus.Message, events.Partitions)
 	ctx, cancel := context.WithTimeout(r.Context(), maxWait)
 	defer cancel()
-	for part := range wire.Partitions {
-		f := r.read(bus.From{Stream: wire.Events, Part: part})
+	for part := range events.Partitions {
+		f := r.read(bus.From{Stream: events.Events, Part: part})
 		readers.Go(func() {
-			for len(got[part]) < waves*size/wire.Partitions && ctx.Err() == nil {
+			for len(got[part]) < waves*size/events.Partitions && ctx.Err() == nil {
 				msgs, err := f.Next(ctx, 64)
 				if err != nil {
 					r.Errorf("partition %d: %v", part, err)
@@ -78,11 +78,11 @@ func inOrder(r *rig) {
 			}
 		})
 	}
-	want := make([][]bus.Message, wire.Partitions)
+	want := make([][]bus.Message, events.Partitions)
 	for range waves {
 		var wave []bus.Message
 		for i := range size {
-			wave = append(wave, r.message(i%wire.Partitions))
+			wave = append(wave, r.message(i%events.Partitions))
 		}
 		for _, m := range r.publish(wave...) {
 			want[m.Part] = append(want[m.Part], m)
@@ -94,7 +94,7 @@ func inOrder(r *rig) {
 		slices.SortFunc(want[part], func(a, b bus.Message) int { return int(a.Seq) - int(b.Seq) })
 		r.same(got[part], want[part])
 	}
-	if info := r.ensure(wire.Events); info.Last != waves*size {
+	if info := r.ensure(events.Events); info.Last != waves*size {
 		r.Errorf("the stream ends at %d, want %d", info.Last, waves*size)
 	}
 }
@@ -114,7 +114,7 @@ func filtered(r *rig) {
 		want := slices.DeleteFunc(slices.Clone(msgs), func(m bus.Message) bool {
 			return m.Part != 1 || len(wanted) > 0 && !slices.Contains(wanted, m.Type)
 		})
-		f := r.read(bus.From{Stream: wire.Events, Part: 1, Types: wanted})
+		f := r.read(bus.From{Stream: events.Events, Part: 1, Types: wanted})
 		r.same(r.next(f, len(want)), want)
 		r.within(maxWait, "the end of the stream", func(ctx context.Context) error {
 			if more, err := f.Next(ctx, 10); len(more) > 0 || err != nil {
@@ -130,14 +130,14 @@ func filtered(r *rig) {
 }
 
 func resumed(r *rig) {
-	info := r.ensure(wire.Events)
+	info := r.ensure(events.Events)
 	var msgs []bus.Message
 	for i := range 60 {
 		msgs = append(msgs, r.publish(r.message(i%3))...)
 	}
 	mine := slices.DeleteFunc(slices.Clone(msgs), func(m bus.Message) bool { return m.Part != 2 })
 	for after := range uint64(61) {
-		f := r.read(bus.From{Stream: wire.Events, Created: info.Created, Part: 2, After: after})
+		f := r.read(bus.From{Stream: events.Events, Created: info.Created, Part: 2, After: after})
 		want := slices.DeleteFunc(slices.Clone(mine), func(m bus.Message) bool { return m.Seq <= after })
 		got := r.next(f, len(want))
 		r.same(got, want)
@@ -149,7 +149,7 @@ func resumed(r *rig) {
 }
 
 func nextEnds(r *rig) {
-	f := r.read(bus.From{Stream: wire.Events})
+	f := r.read(bus.From{Stream: events.Events})
 	ctx, cancel := context.WithCancel(r.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	if msgs, err := f.Next(ctx, 1); len(msgs) > 0 || err != nil || ctx.Err() == nil {
@@ -192,18 +192,18 @@ func repeated(r *rig) {
 	if risen.Seq != one.Seq+1 {
 		r.Errorf("after a loss it is at %d, want %d", risen.Seq, one.Seq+1)
 	}
-	r.same(r.next(r.read(bus.From{Stream: wire.Events}), 2), []bus.Message{one, risen})
+	r.same(r.next(r.read(bus.From{Stream: events.Events}), 2), []bus.Message{one, risen})
 }
 
 func refused(r *rig) {
-	r.ensure(wire.Events)
+	r.ensure(events.Events)
 	msgs := r.messages(0, 8)
 	msgs[1].Tenant = "a.b"
 	msgs[2].Tenant = "*"
 	msgs[3].Type = ">"
 	msgs[4].Key = "a\r\nNats-Rollup: all"
-	msgs[5].Body = make([]byte, wire.MaxEvent+1)
-	msgs[6].Part = wire.Partitions
+	msgs[5].Body = make([]byte, events.MaxEvent+1)
+	msgs[6].Part = events.Partitions
 	var acks []bus.Ack
 	r.within(maxWait, "publishing", func(ctx context.Context) error {
 		acks = r.Carrier().Publish(ctx, msgs)
@@ -227,7 +227,7 @@ func refused(r *rig) {
 			r.wantKind(ack.Err, fault.Invalid)
 		}
 	}
-	if info := r.ensure(wire.Events); info.Last != 2 {
+	if info := r.ensure(events.Events); info.Last != 2 {
 		r.Errorf("the stream ends at %d, want 2", info.Last)
 	}
 }
@@ -238,25 +238,25 @@ func found(r *rig) {
 		msgs = append(msgs, r.publish(r.message(i%2))...)
 	}
 	for _, want := range msgs {
-		got, err := r.Carrier().At(r.Context(), wire.Events, want.Seq)
+		got, err := r.Carrier().At(r.Context(), events.Events, want.Seq)
 		if err != nil {
 			r.Fatal(err)
 		}
 		r.same([]bus.Message{got}, []bus.Message{want})
 	}
 	for part := range 2 {
-		got, err := r.Carrier().Last(r.Context(), wire.Events, part)
+		got, err := r.Carrier().Last(r.Context(), events.Events, part)
 		if err != nil {
 			r.Fatal(err)
 		}
 		r.same([]bus.Message{got}, []bus.Message{msgs[4+part]})
 	}
 	for _, seq := range []uint64{0, 7} {
-		_, err := r.Carrier().At(r.Context(), wire.Events, seq)
+		_, err := r.Carrier().At(r.Context(), events.Events, seq)
 		r.wantKind(err, fault.NotFound)
 	}
-	_, err := r.Carrier().Last(r.Context(), wire.Events, 3)
+	_, err := r.Carrier().Last(r.Context(), events.Events, 3)
 	r.wantKind(err, fault.NotFound)
-	_, err = r.Carrier().Last(r.Context(), wire.Executions, 0)
+	_, err = r.Carrier().Last(r.Context(), events.Executions, 0)
 	r.wantKind(err, fault.NotFound)
 }

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // maxWait is for anything that should come soon.
@@ -25,9 +26,9 @@ type System interface {
 	// Restart ends the server and starts it again, with all that it has stored.
 	Restart(t *testing.T)
 	// Delete deletes a stream.
-	Delete(t *testing.T, s wire.Stream)
+	Delete(t *testing.T, s events.Stream)
 	// Expire drops the messages of a stream before a place.
-	Expire(t *testing.T, s wire.Stream, before uint64)
+	Expire(t *testing.T, s events.Stream, before uint64)
 	// Save remembers what is stored. Restore brings that back, so that what was stored
 	// since is lost. They report false where it cannot be done.
 	Save(t *testing.T) bool
@@ -58,7 +59,7 @@ func Run(t *testing.T, open func(t *testing.T) System) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &rig{T: t, System: open(t)}
 			r.within(maxWait, "the streams", func(ctx context.Context) error {
-				_, err := r.Carrier().Ensure(ctx, wire.Events)
+				_, err := r.Carrier().Ensure(ctx, events.Events)
 				return err
 			})
 			tt.test(r)
@@ -93,7 +94,7 @@ func (r *rig) within(limit time.Duration, what string, fn func(context.Context) 
 	}
 }
 
-func (r *rig) ensure(s wire.Stream) (info bus.StreamInfo) {
+func (r *rig) ensure(s events.Stream) (info bus.StreamInfo) {
 	r.Helper()
 	r.within(maxWait, "Ensure", func(ctx context.Context) (err error) {
 		info, err = r.Carrier().Ensure(ctx, s)
@@ -106,9 +107,9 @@ func (r *rig) ensure(s wire.Stream) (info bus.StreamInfo) {
 func (r *rig) message(part int) bus.Message {
 	r.n++
 	return bus.Message{
-		Stream: wire.Events, ID: fmt.Sprintf("id-%05d", r.n), Tenant: "7b0f4a10-1111-4222-8333-444455556666",
+		Stream: events.Events, ID: fmt.Sprintf("id-%05d", r.n), Tenant: "7b0f4a10-1111-4222-8333-444455556666",
 		Part: part,
-		Type: "RecordUpdated", Key: fmt.Sprintf("Account:t:%d", r.n), OccurredAt: wire.Stamp(1767225600000 + r.n),
+		Type: "RecordUpdated", Key: fmt.Sprintf("Account:t:%d", r.n), OccurredAt: canonical.Stamp(1767225600000 + r.n),
 		Service: "records",
 		Body:    fmt.Appendf(nil, `{"n":%d}`, r.n), Relay: bus.Relay{Epoch: 1, At: 1767225700000, Source: int64(r.n)},
 	}

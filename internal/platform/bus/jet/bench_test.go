@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // cpu is what this process has used, the server inside with it.
@@ -25,8 +25,8 @@ func numbered(i, part int) bus.Message {
 	id := fmt.Sprintf("018f3f9e-0000-7000-8000-%012x", i)
 	const tenant = "7b0f4a10-1111-4222-8333-444455556666"
 	return bus.Message{
-		Stream: wire.Events, ID: id, Tenant: tenant, Part: part, Type: "RecordUpdated",
-		Key:        wire.RecordKey("Opportunity", tenant, id),
+		Stream: events.Events, ID: id, Tenant: tenant, Part: part, Type: "RecordUpdated",
+		Key:        events.RecordKey("Opportunity", tenant, id),
 		OccurredAt: 1767225600000, Service: "records", Relay: bus.Relay{Epoch: 1, At: 1767225600000, Source: int64(i)},
 		Body: []byte(`{"eventId":"` + id + `","payload":{"x":"` + strings.Repeat("y", 600) + `"}}`),
 	}
@@ -42,7 +42,7 @@ func BenchmarkPublish(b *testing.B) {
 			}
 			defer s.Close()
 			c, n := s.Carrier(), 0
-			if _, err := c.Ensure(b.Context(), wire.Events); err != nil {
+			if _, err := c.Ensure(b.Context(), events.Events); err != nil {
 				b.Fatal(err)
 			}
 			wave := make([]bus.Message, size)
@@ -50,7 +50,7 @@ func BenchmarkPublish(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for i := range wave {
-					wave[i] = numbered(n, n%wire.Partitions)
+					wave[i] = numbered(n, n%events.Partitions)
 					n++
 				}
 				for _, ack := range c.Publish(b.Context(), wave) {
@@ -74,13 +74,13 @@ func BenchmarkFeed(b *testing.B) {
 	}
 	defer s.Close()
 	c := s.Carrier()
-	if _, err := c.Ensure(b.Context(), wire.Events); err != nil {
+	if _, err := c.Ensure(b.Context(), events.Events); err != nil {
 		b.Fatal(err)
 	}
 	for n := 0; n < all; n += 500 {
 		wave := make([]bus.Message, 500)
 		for i := range wave {
-			wave[i] = numbered(n+i, (n+i)%wire.Partitions)
+			wave[i] = numbered(n+i, (n+i)%events.Partitions)
 		}
 		for _, ack := range c.Publish(b.Context(), wave) {
 			if ack.Err != nil {
@@ -91,11 +91,11 @@ func BenchmarkFeed(b *testing.B) {
 	used, began, n := cpu(b), time.Now(), 0
 	b.ReportAllocs()
 	for b.Loop() {
-		f, err := c.Read(b.Context(), bus.From{Stream: wire.Events, Part: 1})
+		f, err := c.Read(b.Context(), bus.From{Stream: events.Events, Part: 1})
 		if err != nil {
 			b.Fatal(err)
 		}
-		for got := 0; got < all/wire.Partitions; {
+		for got := 0; got < all/events.Partitions; {
 			msgs, err := f.Next(b.Context(), 256)
 			if err != nil || len(msgs) == 0 {
 				b.Fatalf("got %d messages, then %v", got, err)
@@ -117,10 +117,10 @@ func BenchmarkLatency(b *testing.B) {
 	}
 	defer s.Close()
 	c, n := s.Carrier(), 0
-	if _, err := c.Ensure(b.Context(), wire.Events); err != nil {
+	if _, err := c.Ensure(b.Context(), events.Events); err != nil {
 		b.Fatal(err)
 	}
-	f, err := c.Read(b.Context(), bus.From{Stream: wire.Events})
+	f, err := c.Read(b.Context(), bus.From{Stream: events.Events})
 	if err != nil {
 		b.Fatal(err)
 	}

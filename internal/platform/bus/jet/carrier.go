@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // The configuration of a new stream. An operator may change all but the subjects, the retention and the order; an
@@ -47,13 +47,13 @@ func (s *Server) Carrier() *Carrier { return s.carrier }
 
 func (c *Carrier) Connections() uint64 { return c.s.conn.Stats().Reconnects + 1 }
 
-func (c *Carrier) Ensure(ctx context.Context, s wire.Stream) (bus.StreamInfo, error) {
+func (c *Carrier) Ensure(ctx context.Context, s events.Stream) (bus.StreamInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if room := c.s.conn.MaxPayload(); room < wire.MaxEvent+MaxHeader {
+	if room := c.s.conn.MaxPayload(); room < events.MaxEvent+MaxHeader {
 		return bus.StreamInfo{}, fault.New(fault.Conflict, "NATS_PAYLOAD_TOO_SMALL",
 			"NATS at %s takes messages of %d bytes and must take %d: raise its max_payload", c.s.place, room,
-			wire.MaxEvent+MaxHeader)
+			events.MaxEvent+MaxHeader)
 	}
 	stream, err := c.s.stream.Stream(ctx, s.String())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -72,7 +72,7 @@ func (c *Carrier) Ensure(ctx context.Context, s wire.Stream) (bus.StreamInfo, er
 
 // makeOnce makes a missing stream. All assignments of a starting process get here at once, and the server reserves a
 // stream's space while it makes it, so it would refuse all but the first.
-func (c *Carrier) makeOnce(ctx context.Context, s wire.Stream) (jetstream.Stream, error) {
+func (c *Carrier) makeOnce(ctx context.Context, s events.Stream) (jetstream.Stream, error) {
 	c.making.Lock()
 	defer c.making.Unlock()
 	stream, err := c.s.stream.Stream(ctx, s.String())
@@ -87,7 +87,7 @@ func (c *Carrier) makeOnce(ctx context.Context, s wire.Stream) (jetstream.Stream
 
 // ensureAgain asks for a known stream once more, later: a server that makes a stream while it deletes the previous
 // one reuses its files and never acknowledges anything.
-func (c *Carrier) ensureAgain(ctx context.Context, s wire.Stream) (jetstream.Stream, error) {
+func (c *Carrier) ensureAgain(ctx context.Context, s events.Stream) (jetstream.Stream, error) {
 	timer := time.NewTimer(deleteTime)
 	defer timer.Stop()
 	select {
@@ -106,15 +106,15 @@ func describe(info *jetstream.StreamInfo) bus.StreamInfo {
 	}
 }
 
-func subjects(s wire.Stream) string {
-	if s == wire.Executions {
+func subjects(s events.Stream) string {
+	if s == events.Executions {
 		return "renga.execution.*.*"
 	}
 	return "renga.event.*.*.*"
 }
 
 // create makes a stream, with replicas if the cluster can.
-func (c *Carrier) create(ctx context.Context, s wire.Stream) (jetstream.Stream, error) {
+func (c *Carrier) create(ctx context.Context, s events.Stream) (jetstream.Stream, error) {
 	cfg := jetstream.StreamConfig{
 		Name:        s.String(),
 		Description: "events of Renga; see docs/events.md",
@@ -128,7 +128,7 @@ func (c *Carrier) create(ctx context.Context, s wire.Stream) (jetstream.Stream, 
 		Replicas:    1,
 		AllowDirect: true,
 	}
-	if s == wire.Executions {
+	if s == events.Executions {
 		cfg.MaxBytes = MaxExecutionsBytes
 	}
 	if c.s.conn.ConnectedClusterName() != "" {
@@ -184,7 +184,7 @@ func (c *Carrier) classify(what string, err error) error {
 
 // serves says why an existing stream cannot serve. Only age and size may remove messages: one missing in the middle
 // would go unnoticed.
-func serves(s wire.Stream, cfg jetstream.StreamConfig) error {
+func serves(s events.Stream, cfg jetstream.StreamConfig) error {
 	var wrong []string
 	require := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -195,8 +195,8 @@ func serves(s wire.Stream, cfg jetstream.StreamConfig) error {
 	require(cfg.Retention == jetstream.LimitsPolicy, "its retention must be by limits")
 	require(cfg.Discard == jetstream.DiscardOld, "it must discard the oldest when it is full")
 	require(cfg.MaxMsgsPerSubject <= 0, "it may not limit the messages of a subject")
-	require(cfg.MaxMsgSize <= 0 || cfg.MaxMsgSize >= wire.MaxEvent+MaxHeader, "it must take messages of %d bytes",
-		wire.MaxEvent+MaxHeader)
+	require(cfg.MaxMsgSize <= 0 || cfg.MaxMsgSize >= events.MaxEvent+MaxHeader, "it must take messages of %d bytes",
+		events.MaxEvent+MaxHeader)
 	require(!cfg.NoAck && !cfg.Sealed && cfg.Mirror == nil && cfg.SubjectTransform == nil,
 		"it may not be sealed, a mirror, without acknowledgements, or transform subjects")
 	if len(wrong) == 0 {
@@ -207,15 +207,15 @@ func serves(s wire.Stream, cfg jetstream.StreamConfig) error {
 			"and it is made anew and filled from the outbox", s, strings.Join(wrong, ", "))
 }
 
-func (c *Carrier) At(ctx context.Context, s wire.Stream, seq uint64) (bus.Message, error) {
+func (c *Carrier) At(ctx context.Context, s events.Stream, seq uint64) (bus.Message, error) {
 	if seq == 0 {
 		return bus.Message{}, notFound()
 	}
 	return c.get(ctx, s, fmt.Appendf(nil, `{"seq":%d}`, seq))
 }
 
-func (c *Carrier) Last(ctx context.Context, s wire.Stream, part int) (bus.Message, error) {
-	return c.get(ctx, s, fmt.Appendf(nil, `{"last_by_subj":%q}`, wire.Subject(s, "*", part, "*")))
+func (c *Carrier) Last(ctx context.Context, s events.Stream, part int) (bus.Message, error) {
+	return c.get(ctx, s, fmt.Appendf(nil, `{"last_by_subj":%q}`, events.Subject(s, "*", part, "*")))
 }
 
 func notFound() error {
@@ -223,7 +223,7 @@ func notFound() error {
 }
 
 // get asks the leader for a message.
-func (c *Carrier) get(ctx context.Context, s wire.Stream, request []byte) (bus.Message, error) {
+func (c *Carrier) get(ctx context.Context, s events.Stream, request []byte) (bus.Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var answer struct {

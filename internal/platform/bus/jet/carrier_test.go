@@ -13,8 +13,8 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet/jettest"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/stalltest"
 )
 
@@ -28,7 +28,7 @@ func carrier(t *testing.T) (*Server, *Carrier) {
 
 func ensure(t *testing.T, c *Carrier) bus.StreamInfo {
 	t.Helper()
-	info, err := c.Ensure(t.Context(), wire.Events)
+	info, err := c.Ensure(t.Context(), events.Events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func publish(t *testing.T, c *Carrier, from, n int) {
 	}
 }
 
-func config(t *testing.T, s *Server, st wire.Stream) jetstream.StreamConfig {
+func config(t *testing.T, s *Server, st events.Stream) jetstream.StreamConfig {
 	t.Helper()
 	stream, err := s.stream.Stream(t.Context(), st.String())
 	if err != nil {
@@ -64,12 +64,12 @@ func TestStreamsAreMadeAsDocumented(t *testing.T) {
 	among := open(t, Config{URL: jettest.URLs(jettest.Cluster(t, 3))})
 	for s, copies := range map[*Server]int{alone: 1, among: 3} {
 		for _, tt := range []struct {
-			stream  wire.Stream
+			stream  events.Stream
 			subject string
 			size    int64
 		}{
-			{wire.Events, "renga.event.*.*.*", MaxEventsBytes},
-			{wire.Executions, "renga.execution.*.*", MaxExecutionsBytes},
+			{events.Events, "renga.event.*.*.*", MaxEventsBytes},
+			{events.Executions, "renga.execution.*.*", MaxExecutionsBytes},
 		} {
 			if _, err := s.Carrier().Ensure(t.Context(), tt.stream); err != nil {
 				t.Fatal(err)
@@ -87,13 +87,13 @@ func TestStreamsAreMadeAsDocumented(t *testing.T) {
 
 func TestAStreamThatSomebodyChangedStaysAsItIs(t *testing.T) {
 	s, c := carrier(t)
-	changed := config(t, s, wire.Events)
+	changed := config(t, s, events.Events)
 	changed.MaxBytes, changed.MaxAge, changed.Subjects = 5<<30, 30*24*time.Hour, append(changed.Subjects, "also.this")
 	if _, err := s.stream.UpdateStream(t.Context(), changed); err != nil {
 		t.Fatal(err)
 	}
 	ensure(t, c)
-	if got := config(t, s, wire.Events); got.MaxBytes != changed.MaxBytes || got.MaxAge != changed.MaxAge ||
+	if got := config(t, s, events.Events); got.MaxBytes != changed.MaxBytes || got.MaxAge != changed.MaxAge ||
 		len(got.Subjects) != 2 {
 		t.Errorf("it is %+v", got)
 	}
@@ -130,12 +130,12 @@ func TestAStreamThatCannotServeIsRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := open(t, Config{Dir: t.TempDir()})
-			cfg := jetstream.StreamConfig{Name: wire.Events.String(), Subjects: []string{"renga.event.*.*.*"}}
+			cfg := jetstream.StreamConfig{Name: events.Events.String(), Subjects: []string{"renga.event.*.*.*"}}
 			tt.spoil(&cfg)
 			if _, err := s.stream.CreateStream(t.Context(), cfg); err != nil {
 				t.Fatal(err)
 			}
-			_, err := s.Carrier().Ensure(t.Context(), wire.Events)
+			_, err := s.Carrier().Ensure(t.Context(), events.Events)
 			if fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -145,12 +145,12 @@ func TestAStreamThatCannotServeIsRefused(t *testing.T) {
 
 func TestAServerThatCannotServeIsRefused(t *testing.T) {
 	small := outside(t, server.Options{JetStream: true, MaxPayload: 1 << 19})
-	_, err := open(t, Config{URL: at(small, "")}).Carrier().Ensure(t.Context(), wire.Events)
+	_, err := open(t, Config{URL: at(small, "")}).Carrier().Ensure(t.Context(), events.Events)
 	if fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), "raise its max_payload") {
 		t.Errorf("of small messages: %v", err)
 	}
 	full := outside(t, server.Options{JetStream: true, JetStreamMaxStore: 1 << 20, JetStreamMaxMemory: 1 << 20})
-	_, err = open(t, Config{URL: at(full, "")}).Carrier().Ensure(t.Context(), wire.Events)
+	_, err = open(t, Config{URL: at(full, "")}).Carrier().Ensure(t.Context(), events.Events)
 	if fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), "has not the room") {
 		t.Errorf("without room: %v", err)
 	}
@@ -161,13 +161,13 @@ func TestAServerThatCannotServeIsRefused(t *testing.T) {
 func TestAStreamIsMadeOnceHoweverManyWantIt(t *testing.T) {
 	for range 5 {
 		c := open(t, Config{Dir: t.TempDir()}).Carrier()
-		if _, err := c.Ensure(t.Context(), wire.Executions); err != nil {
+		if _, err := c.Ensure(t.Context(), events.Executions); err != nil {
 			t.Fatal(err)
 		}
 		errs := make(chan error)
 		for range 16 {
 			go func() {
-				_, err := c.Ensure(t.Context(), wire.Events)
+				_, err := c.Ensure(t.Context(), events.Events)
 				errs <- err
 			}()
 		}

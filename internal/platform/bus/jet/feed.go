@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 const (
@@ -115,11 +115,11 @@ func (f *feed) verifyLast(ctx context.Context) error {
 }
 
 func (f *feed) filters() (list []string) {
-	if len(f.from.Types) == 0 || f.from.Stream == wire.Executions { // it has one type
-		return []string{wire.Subject(f.from.Stream, "*", f.from.Part, "*")}
+	if len(f.from.Types) == 0 || f.from.Stream == events.Executions { // it has one type
+		return []string{events.Subject(f.from.Stream, "*", f.from.Part, "*")}
 	}
 	for _, typ := range f.from.Types {
-		list = append(list, wire.Subject(f.from.Stream, "*", f.from.Part, typ))
+		list = append(list, events.Subject(f.from.Stream, "*", f.from.Part, typ))
 	}
 	return list
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/stalltest"
 )
 
 func read0(t *testing.T, c *Carrier) *feed {
 	t.Helper()
-	f, err := c.Read(t.Context(), bus.From{Stream: wire.Events})
+	f, err := c.Read(t.Context(), bus.From{Stream: events.Events})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestAFeedDoesNotJumpOverWhatIsDroppedBeforeIt(t *testing.T) {
 	}
 	f := read0(t, c)
 	take(t, f, 10)
-	stream, err := s.stream.Stream(t.Context(), wire.Events.String())
+	stream, err := s.stream.Stream(t.Context(), events.Events.String())
 	if err == nil {
 		err = stream.Purge(t.Context(), jetstream.WithPurgeSequence(2900))
 	}
@@ -94,7 +94,7 @@ func TestAFeedGoesOnWithoutItsConsumer(t *testing.T) {
 	for i := range 5 {
 		publish(t, c, i*300, 300)
 		take(t, f, 100+i*20)
-		if err := s.stream.DeleteConsumer(t.Context(), wire.Events.String(), f.name); err != nil &&
+		if err := s.stream.DeleteConsumer(t.Context(), events.Events.String(), f.name); err != nil &&
 			!errors.Is(err, jetstream.ErrConsumerNotFound) {
 			t.Fatal(err) // not found: the feed has not noticed that the one before is gone
 		}
@@ -128,7 +128,7 @@ func TestAFeedPassesOverMessagesOfOthers(t *testing.T) {
 		t.Errorf("got %v, %v", msgs, err)
 	}
 	log.wait(t, "no relay sent")
-	if m, err := c.At(t.Context(), wire.Events, 2); err != nil || m.ID != "" || m.Seq != 2 {
+	if m, err := c.At(t.Context(), events.Events, 2); err != nil || m.ID != "" || m.Seq != 2 {
 		t.Errorf("at its place there is %+v, %v", m, err)
 	}
 }
@@ -138,7 +138,7 @@ func TestAFeedThatIsClosedLeavesNoConsumer(t *testing.T) {
 	f := read0(t, c)
 	f.Close()
 	until(t, func() bool {
-		info, err := s.stream.Stream(t.Context(), wire.Events.String())
+		info, err := s.stream.Stream(t.Context(), events.Events.String())
 		return err == nil && info.CachedInfo().State.Consumers == 0
 	})
 }
@@ -152,7 +152,7 @@ func TestManyFeedsDoNotHoldUpTheEnd(t *testing.T) {
 	ensure(t, c)
 	publish(t, c, 0, 500)
 	for range 20 {
-		if _, err := c.Read(t.Context(), bus.From{Stream: wire.Events}); err != nil {
+		if _, err := c.Read(t.Context(), bus.From{Stream: events.Events}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,16 +11,16 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // followed are the streams that followers may read.
-var followed = []wire.Stream{wire.Events, wire.Executions}
+var followed = []events.Stream{events.Events, events.Executions}
 
 // prefix begins the subjects of a tenant.
-func prefix(s wire.Stream, tenant string) string {
-	return strings.TrimSuffix(wire.Subject(s, tenant, 0, "x"),
-		map[wire.Stream]string{wire.Events: "0.x", wire.Executions: "0"}[s])
+func prefix(s events.Stream, tenant string) string {
+	return strings.TrimSuffix(events.Subject(s, tenant, 0, "x"),
+		map[events.Stream]string{events.Events: "0.x", events.Executions: "0"}[s])
 }
 
 // createSubject prefixes followers' requests for a consumer: user, stream and filter follow.
@@ -140,8 +140,8 @@ func (g *guest) consumer(stream, filter string, asked []byte) ([]byte, error) {
 	case len(c.FilterSubjects) > 0 || c.FilterSubject != filter:
 		return nil, fmt.Errorf("filter_subject must be the one subject that the request is sent to")
 	case !g.mayFilter(stream, filter):
-		return nil, fmt.Errorf("filter_subject must begin with %s or %s", prefix(wire.Events, g.Tenant),
-			prefix(wire.Executions, g.Tenant))
+		return nil, fmt.Errorf("filter_subject must begin with %s or %s", prefix(events.Events, g.Tenant),
+			prefix(events.Executions, g.Tenant))
 	case c.Name != "" && c.Name != g.User || c.Durable != "" && c.Durable != g.User || c.Name == "" && c.Durable == "":
 		return nil, fmt.Errorf("the consumer must be named %s", g.User)
 	case c.MaxWaiting > maxFollowerWaiting || c.MaxAckPending > maxFollowerPending:

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // filled stores three events each of tenants A and B, and an execution's of A.
@@ -21,7 +21,7 @@ func filled(t *testing.T) *Server {
 	s := listening(t)
 	c := s.Carrier()
 	ensure(t, c)
-	if _, err := c.Ensure(t.Context(), wire.Executions); err != nil {
+	if _, err := c.Ensure(t.Context(), events.Executions); err != nil {
 		t.Fatal(err)
 	}
 	publish(t, c, 0, 3)
@@ -29,7 +29,7 @@ func filled(t *testing.T) *Server {
 	other.Tenant = tenantB
 	third, fourth, run := other, other, numbered(6, 2)
 	third.ID, fourth.ID = "b2", "b3"
-	run.Stream, run.Type = wire.Executions, wire.ExecutionChanged
+	run.Stream, run.Type = events.Executions, events.ExecutionChanged
 	for _, m := range []bus.Message{other, third, fourth, run} {
 		if ack := c.Publish(t.Context(), []bus.Message{m})[0]; ack.Err != nil {
 			t.Fatal(ack.Err)

@@ -9,7 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/canonical"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // MaxHeader is the room for a message's headers.
@@ -108,7 +109,7 @@ func unescape(s string) string {
 }
 
 // read makes a message and reports whether one of our relays sent it.
-func read(s wire.Stream, seq uint64, subject string, h nats.Header, body []byte) (bus.Message, bool) {
+func read(s events.Stream, seq uint64, subject string, h nats.Header, body []byte) (bus.Message, bool) {
 	m := bus.Message{
 		Stream: s, Seq: seq, Body: body,
 		ID:      unescape(h.Get(ceID)),
@@ -118,7 +119,7 @@ func read(s wire.Stream, seq uint64, subject string, h nats.Header, body []byte)
 		Service: unescape(strings.TrimPrefix(h.Get(ceSource), sourcePrefix)),
 		Part:    -1,
 	}
-	m.OccurredAt, _ = wire.ParseStamp(h.Get(ceTime))
+	m.OccurredAt, _ = canonical.ParseStamp(h.Get(ceTime))
 	if tokens := strings.Split(subject, "."); len(tokens) > 3 {
 		if n, err := strconv.Atoi(tokens[3]); err == nil {
 			m.Part = n
@@ -126,7 +127,7 @@ func read(s wire.Stream, seq uint64, subject string, h nats.Header, body []byte)
 	}
 	var ok bool
 	m.Relay, ok = readRelay(h.Get(relayed))
-	return m, ok && m.Check() == nil && subject == wire.Subject(s, m.Tenant, m.Part, m.Type)
+	return m, ok && m.Check() == nil && subject == events.Subject(s, m.Tenant, m.Part, m.Type)
 }
 
 // relayText is "EPOCH AT SOURCE", and " SEQ ID" of a known predecessor.
@@ -147,7 +148,7 @@ func readRelay(text string) (r bus.Relay, ok bool) {
 	var errs [4]error
 	r.Epoch, errs[0] = strconv.ParseInt(parts[0], 10, 64)
 	at, errs[1] = strconv.ParseInt(parts[1], 10, 64)
-	r.At = wire.Stamp(at)
+	r.At = canonical.Stamp(at)
 	r.Source, errs[2] = strconv.ParseInt(parts[2], 10, 64)
 	if len(parts) == 5 {
 		r.Behind, errs[3] = strconv.ParseUint(parts[3], 10, 64)

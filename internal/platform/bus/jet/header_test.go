@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 func TestHeadersAreThoseOfCloudEvents(t *testing.T) {
@@ -42,7 +42,7 @@ func TestHeadersAreThoseOfCloudEvents(t *testing.T) {
 
 func TestAMessageSurvivesItsHeaders(t *testing.T) {
 	w := newWriter()
-	for _, s := range []wire.Stream{wire.Events, wire.Executions} {
+	for _, s := range []events.Stream{events.Events, events.Executions} {
 		for _, key := range []string{
 			"", "a", " a ", "商談:t:é", `100% "sure"`, "%41", "%", "a:b: c",
 			strings.Repeat("𠮷", 255),
@@ -56,7 +56,7 @@ func TestAMessageSurvivesItsHeaders(t *testing.T) {
 			if size := headerSize(t, header); size > MaxHeader {
 				t.Errorf("%q: the headers have %d bytes", key, size)
 			}
-			got, ours := read(s, 9, wire.Subject(s, m.Tenant, m.Part, m.Type), header, m.Body)
+			got, ours := read(s, 9, events.Subject(s, m.Tenant, m.Part, m.Type), header, m.Body)
 			if diff := cmp.Diff(m, got); diff != "" || !ours {
 				t.Errorf("%q: ours %t\n%s", key, ours, diff)
 			}
@@ -92,11 +92,11 @@ func TestMessagesOfOthersAreNotOurs(t *testing.T) {
 	} {
 		h := newWriter().of(&sound)
 		subject := spoil(h)
-		if m, ours := read(wire.Events, 1, subject, h, nil); ours {
+		if m, ours := read(events.Events, 1, subject, h, nil); ours {
 			t.Errorf("%s: %+v was taken for ours", name, m)
 		}
 	}
-	if m, ours := read(wire.Events, 1, "renga.event.t.1.T", newWriter().of(&sound), nil); !ours {
+	if m, ours := read(events.Events, 1, "renga.event.t.1.T", newWriter().of(&sound), nil); !ours {
 		t.Errorf("the sound one was not: %+v", m)
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet/jettest"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/tier"
 )
 
@@ -25,7 +25,7 @@ func TestAClusterThatLosesOneServerAfterAnotherLosesNoMessage(t *testing.T) {
 	}
 	three := jettest.Cluster(t, 3)
 	out, in := open(t, Config{URL: jettest.URLs(three)}).Carrier(), open(t, Config{URL: jettest.URLs(three)}).Carrier()
-	info, err := out.Ensure(t.Context(), wire.Events)
+	info, err := out.Ensure(t.Context(), events.Events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,13 +34,13 @@ func TestAClusterThatLosesOneServerAfterAnotherLosesNoMessage(t *testing.T) {
 	reading, end := context.WithCancel(t.Context())
 	defer end()
 	var writers, readers sync.WaitGroup
-	acked := make([]map[string]int, wire.Partitions) // by key: the number of the last
-	tails := make([]*tail, wire.Partitions)
-	for part := range wire.Partitions {
+	acked := make([]map[string]int, events.Partitions) // by key: the number of the last
+	tails := make([]*tail, events.Partitions)
+	for part := range events.Partitions {
 		tails[part] = &tail{last: map[string]int{}}
 		writers.Go(func() { acked[part] = relay(writing, t, out, part) })
 		readers.Go(func() {
-			tails[part].follow(reading, t, in, bus.From{Stream: wire.Events, Created: info.Created, Part: part})
+			tails[part].follow(reading, t, in, bus.From{Stream: events.Events, Created: info.Created, Part: part})
 		})
 	}
 	rhythm := time.NewTicker(every)

@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // ackTimeout is the limit of an acknowledgement. Without one, a message may be stored all the same.
@@ -80,7 +80,7 @@ func (c *Carrier) send(msgs []bus.Message, w *wave, reply string) {
 		err := m.Check()
 		if err == nil {
 			err = c.s.conn.PublishMsg(&nats.Msg{
-				Subject: wire.Subject(m.Stream, m.Tenant, m.Part, m.Type),
+				Subject: events.Subject(m.Stream, m.Tenant, m.Part, m.Type),
 				Reply:   reply + strconv.FormatUint(uint64(i), 36),
 				Header:  headers.of(m),
 				Data:    m.Body,
@@ -88,7 +88,7 @@ func (c *Carrier) send(msgs []bus.Message, w *wave, reply string) {
 			switch {
 			case errors.Is(err, nats.ErrMaxPayload):
 				err = &fault.Error{
-					Kind: fault.TooLarge, Code: wire.CodeEventTooLarge,
+					Kind: fault.TooLarge, Code: events.CodeEventTooLarge,
 					Message: "a message is larger than NATS takes", Err: err,
 				}
 			case err != nil:
@@ -178,7 +178,7 @@ func (w *wave) read(m *nats.Msg) bus.Ack {
 		err = unavailable("NATS gave an answer that cannot be read", err)
 	case answer.Error != nil && answer.Error.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum:
 		err = &fault.Error{
-			Kind: fault.TooLarge, Code: wire.CodeEventTooLarge,
+			Kind: fault.TooLarge, Code: events.CodeEventTooLarge,
 			Message: "a message is larger than its stream takes", Err: answer.Error,
 		}
 	case answer.Error != nil:

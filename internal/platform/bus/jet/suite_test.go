@@ -13,7 +13,7 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/bustest"
 	"renga.dev/renga/internal/platform/bus/jet/jettest"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/tier"
 )
 
@@ -43,7 +43,7 @@ func TestTheSuiteOfCarriersInACluster(t *testing.T) {
 		s := open(t, Config{URL: jettest.URLs(three)})
 		c := &clustered{streams: streams{s: s}, nodes: three}
 		c.settle(t)
-		for _, st := range []wire.Stream{wire.Events, wire.Executions} {
+		for _, st := range []events.Stream{events.Events, events.Executions} {
 			if err := s.stream.DeleteStream(t.Context(), st.String()); err != nil &&
 				!errors.Is(err, jetstream.ErrStreamNotFound) {
 				t.Fatal(err)
@@ -61,13 +61,13 @@ type streams struct {
 
 func (x *streams) Carrier() bus.Carrier { return x.s.Carrier() }
 
-func (x *streams) Delete(t *testing.T, s wire.Stream) {
+func (x *streams) Delete(t *testing.T, s events.Stream) {
 	if err := x.s.stream.DeleteStream(t.Context(), s.String()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (x *streams) Expire(t *testing.T, s wire.Stream, before uint64) {
+func (x *streams) Expire(t *testing.T, s events.Stream, before uint64) {
 	stream, err := x.s.stream.Stream(t.Context(), s.String())
 	if err == nil {
 		err = stream.Purge(t.Context(), jetstream.WithPurgeSequence(before))

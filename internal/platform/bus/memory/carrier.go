@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 // Carrier is a bus.Carrier. Its fields are set before use.
@@ -23,7 +23,7 @@ type Carrier struct {
 	Acked func(ctx context.Context, msgs []bus.Message)
 
 	mu          sync.Mutex
-	streams     map[wire.Stream]*stream
+	streams     map[events.Stream]*stream
 	away        bool
 	connections uint64
 	created     time.Time     // of the newest stream
@@ -54,7 +54,7 @@ type id struct {
 }
 
 func New() *Carrier {
-	return &Carrier{streams: map[wire.Stream]*stream{}, connections: 1, changed: make(chan struct{})}
+	return &Carrier{streams: map[events.Stream]*stream{}, connections: 1, changed: make(chan struct{})}
 }
 
 // do runs fn under the lock, unless the carrier is away or ctx has ended.
@@ -76,7 +76,7 @@ func (c *Carrier) broadcast() {
 	c.changed = make(chan struct{})
 }
 
-func (c *Carrier) Ensure(ctx context.Context, s wire.Stream) (info bus.StreamInfo, err error) {
+func (c *Carrier) Ensure(ctx context.Context, s events.Stream) (info bus.StreamInfo, err error) {
 	err = c.do(ctx, func() error {
 		st := c.streams[s]
 		if st == nil {
@@ -151,15 +151,15 @@ func (st *stream) add(m *bus.Message) uint64 {
 	return st.last
 }
 
-func (c *Carrier) At(ctx context.Context, s wire.Stream, seq uint64) (bus.Message, error) {
+func (c *Carrier) At(ctx context.Context, s events.Stream, seq uint64) (bus.Message, error) {
 	return c.find(ctx, s, func(m *bus.Message) bool { return m.Seq == seq })
 }
 
-func (c *Carrier) Last(ctx context.Context, s wire.Stream, part int) (bus.Message, error) {
+func (c *Carrier) Last(ctx context.Context, s events.Stream, part int) (bus.Message, error) {
 	return c.find(ctx, s, func(m *bus.Message) bool { return m.Part == part })
 }
 
-func (c *Carrier) find(ctx context.Context, s wire.Stream, fits func(*bus.Message) bool) (m bus.Message, err error) {
+func (c *Carrier) find(ctx context.Context, s events.Stream, fits func(*bus.Message) bool) (m bus.Message, err error) {
 	err = c.do(ctx, func() error {
 		if st := c.streams[s]; st != nil {
 			for i := range slices.Backward(st.msgs) {

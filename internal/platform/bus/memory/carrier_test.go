@@ -8,15 +8,15 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/memory"
+	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 )
 
 var _ bus.Carrier = (*memory.Carrier)(nil)
 
 func msg(id string) bus.Message {
 	return bus.Message{
-		Stream: wire.Events, ID: id, Tenant: "t", Key: "Account:t:" + id, Type: "RecordUpdated", Service: "test",
+		Stream: events.Events, ID: id, Tenant: "t", Key: "Account:t:" + id, Type: "RecordUpdated", Service: "test",
 		Body: []byte(id), Relay: bus.Relay{Epoch: 1},
 	}
 }
@@ -37,7 +37,7 @@ func filled(t *testing.T, n int) *memory.Carrier {
 
 func ensure(t *testing.T, c *memory.Carrier) bus.StreamInfo {
 	t.Helper()
-	info, err := c.Ensure(t.Context(), wire.Events)
+	info, err := c.Ensure(t.Context(), events.Events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestALostStreamEndsItsFeedsAndIsMadeAnew(t *testing.T) {
 	c := filled(t, 2)
 	before := ensure(t, c)
 	f := read(t, c, bus.From{Created: before.Created})
-	c.Lose(wire.Events)
+	c.Lose(events.Events)
 	_, err := f.Next(t.Context(), 10)
 	wantKind(t, err, fault.Conflict)
 	wantKind(t, c.Publish(t.Context(), []bus.Message{msg("m1")})[0].Err, fault.Unavailable)
@@ -98,7 +98,7 @@ func TestATruncatedTailIsNoticedAlsoWhenItsPlacesAreTakenAgain(t *testing.T) {
 		t.Fatalf("got %v", got)
 	}
 	connections := c.Connections()
-	c.Truncate(wire.Events, 2)
+	c.Truncate(events.Events, 2)
 	if c.Connections() == connections {
 		t.Error("no new connection was counted")
 	}
@@ -116,13 +116,13 @@ func TestATruncatedTailIsNoticedAlsoWhenItsPlacesAreTakenAgain(t *testing.T) {
 
 func TestWhatAgedOutIsAGapForWhoHasNotSeenIt(t *testing.T) {
 	c := filled(t, 4)
-	c.Expire(wire.Events, 3)
+	c.Expire(events.Events, 3)
 	_, err := c.Read(t.Context(), bus.From{After: 1})
 	wantKind(t, err, fault.NotFound)
 	if got := next(t, read(t, c, bus.From{After: 2}), 1); !slices.Equal(got, []string{"m3"}) {
 		t.Errorf("got %v", got)
 	}
-	_, err = c.At(t.Context(), wire.Events, 2)
+	_, err = c.At(t.Context(), events.Events, 2)
 	wantKind(t, err, fault.NotFound)
 }
 
@@ -141,7 +141,7 @@ func TestFatesOfMessages(t *testing.T) {
 	if got := c.Publish(t.Context(), []bus.Message{msg("doubted")}); got[0] != (bus.Ack{Seq: 1}) {
 		t.Errorf("again: got %+v, want its place", got[0])
 	}
-	c.EndDedupeWindow(wire.Events)
+	c.EndDedupeWindow(events.Events)
 	if got := c.Publish(t.Context(), []bus.Message{msg("doubted")}); got[0] != (bus.Ack{Seq: 3}) {
 		t.Errorf("after the window: got %+v, want a new place", got[0])
 	}
@@ -163,7 +163,7 @@ func TestACarrierThatIsAwayFailsEverything(t *testing.T) {
 	c.Leave()
 	_, err := f.Next(t.Context(), 1)
 	wantKind(t, err, fault.Unavailable)
-	_, err = c.Ensure(t.Context(), wire.Events)
+	_, err = c.Ensure(t.Context(), events.Events)
 	wantKind(t, err, fault.Unavailable)
 	wantKind(t, c.Publish(t.Context(), []bus.Message{msg("m2")})[0].Err, fault.Unavailable)
 	c.Return()

@@ -4,17 +4,17 @@ import (
 	"slices"
 
 	"renga.dev/renga/internal/platform/bus"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // Lose deletes a stream; the next Ensure makes an empty one.
-func (c *Carrier) Lose(s wire.Stream) {
+func (c *Carrier) Lose(s events.Stream) {
 	c.change(func() { delete(c.streams, s) })
 }
 
 // Truncate loses the newest n messages, like a server that crashes before a sync. Sequences are reused; Connections
 // rises.
-func (c *Carrier) Truncate(s wire.Stream, n int) {
+func (c *Carrier) Truncate(s events.Stream, n int) {
 	c.change(func() {
 		c.connections++
 		st := c.streams[s]
@@ -29,7 +29,7 @@ func (c *Carrier) Truncate(s wire.Stream, n int) {
 }
 
 // Expire drops the messages before a sequence, like age.
-func (c *Carrier) Expire(s wire.Stream, before uint64) {
+func (c *Carrier) Expire(s events.Stream, before uint64) {
 	c.change(func() {
 		st := c.streams[s]
 		st.first = max(st.first, min(before, st.last+1))
@@ -38,7 +38,7 @@ func (c *Carrier) Expire(s wire.Stream, before uint64) {
 }
 
 // EndDedupeWindow makes a stream store duplicates.
-func (c *Carrier) EndDedupeWindow(s wire.Stream) {
+func (c *Carrier) EndDedupeWindow(s events.Stream) {
 	c.change(func() { clear(c.streams[s].ids) })
 }
 

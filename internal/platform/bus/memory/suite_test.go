@@ -6,7 +6,7 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/bustest"
 	"renga.dev/renga/internal/platform/bus/memory"
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 func TestTheSuiteOfCarriers(t *testing.T) {
@@ -22,10 +22,10 @@ type system struct {
 	saved uint64
 }
 
-func (s *system) Carrier() bus.Carrier                               { return s.c }
-func (s *system) Restart(*testing.T)                                 { s.c.Leave(); s.c.Return() }
-func (s *system) Delete(_ *testing.T, st wire.Stream)                { s.c.Lose(st) }
-func (s *system) Expire(_ *testing.T, st wire.Stream, before uint64) { s.c.Expire(st, before) }
+func (s *system) Carrier() bus.Carrier                                 { return s.c }
+func (s *system) Restart(*testing.T)                                   { s.c.Leave(); s.c.Return() }
+func (s *system) Delete(_ *testing.T, st events.Stream)                { s.c.Lose(st) }
+func (s *system) Expire(_ *testing.T, st events.Stream, before uint64) { s.c.Expire(st, before) }
 
 func (s *system) Save(t *testing.T) bool {
 	s.saved = ensure(t, s.c).Last
@@ -33,6 +33,6 @@ func (s *system) Save(t *testing.T) bool {
 }
 
 func (s *system) Restore(t *testing.T) bool {
-	s.c.Truncate(wire.Events, int(ensure(t, s.c).Last-s.saved))
+	s.c.Truncate(events.Events, int(ensure(t, s.c).Last-s.saved))
 	return true
 }

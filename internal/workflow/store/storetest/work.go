@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/platform/wire"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -17,7 +17,7 @@ import (
 func keyRow(tenant, endpoint, key string, at flow.Time) engine.KeyRow {
 	return engine.KeyRow{
 		KeyRef: engine.KeyRef{Tenant: tenant, Endpoint: endpoint, Key: key},
-		Hash:   wire.Hash{1, 2, byte(at)}, At: at, Body: []byte(endpoint + key),
+		Hash:   canonical.Hash{1, 2, byte(at)}, At: at, Body: []byte(endpoint + key),
 	}
 }
 
