@@ -3,7 +3,7 @@ package bus
 import (
 	"context"
 
-	"renga.dev/renga/internal/platform/wire"
+	"renga.dev/renga/internal/platform/events"
 )
 
 // Retain deletes everything that is past its time now, as Run does now and then.
@@ -15,7 +15,7 @@ func (b *Bus) PrepareDays(ctx context.Context) error { return (&retention{b}).pr
 // Wake wakes the relays after something else published.
 func (b *Bus) Wake() {
 	b.recent.invalidate()
-	for part := range wire.Partitions {
+	for part := range events.Partitions {
 		b.wakes.wake(assignment{relayOutbox, part})
 	}
 }
