@@ -5,7 +5,7 @@ package api
 
 import "embed"
 
-//go:generate go test . -run ^TestGeneratedFilesAreThoseOfTheContract$ -update
+//go:generate go run ./contract/generate
 
 // OpenAPI is the contract, as it is served at /openapi.yaml.
 //

@@ -1,52 +1,11 @@
 package api_test
 
 import (
-	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"renga.dev/renga/api"
-	"renga.dev/renga/api/contract"
 )
-
-var update = flag.Bool("update", false, "write the generated files")
-
-// TestGeneratedFilesAreThoseOfTheContract: who changes the contract runs go generate ./api.
-func TestGeneratedFilesAreThoseOfTheContract(t *testing.T) {
-	doc, err := contract.Parse(api.OpenAPI)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := doc.Files(filepath.Join("..", "client"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{".", filepath.Join("..", "client")} {
-		names, err := filepath.Glob(filepath.Join(dir, "*_gen.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			if want[name] == nil {
-				t.Errorf("%s is not generated any more: remove it", name)
-			}
-		}
-	}
-	for name, source := range want {
-		if *update {
-			if err := os.WriteFile(name, source, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := os.ReadFile(name)
-		if err != nil || !bytes.Equal(got, source) {
-			t.Errorf("%s is not what the contract says: run go generate ./api: %v", name, err)
-		}
-	}
-}
 
 // TestEveryOperationOfTheContractHasItsFacts asks for what no default would be right.
 func TestEveryOperationOfTheContractHasItsFacts(t *testing.T) {

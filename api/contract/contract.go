@@ -1,5 +1,5 @@
 // Package contract reads openapi.yaml, so that nobody types a second time what stands there.
-// Generators and tests use it; the server does not.
+// The generator and tests use it; the program does not.
 package contract
 
 import (
@@ -25,7 +25,7 @@ type Operation struct {
 	KeyRequired      bool
 	Body             *Schema   // of the JSON body; nil: it has none
 	Answers          []*Schema // of the JSON answers that are no errors
-	tag              string
+	Tag              string    // under which people see it
 }
 
 // Document is what is read of the contract.
@@ -33,14 +33,14 @@ type Document struct {
 	Operations []Operation         // in the order of path and method
 	Scopes     []string            // in the order in which people see them
 	Surfaces   map[string][]string // how the paths of a surface begin; Core is not among them
-	tags       []string            // of the operations, in the order in which people see them
-	schemas    map[string]*Schema  // by name
+	Tags       []string            // of the operations, in the order in which people see them
+	Schemas    map[string]*Schema  // by name
 	bodies     map[string]message  // components that are named
 	answers    map[string]message
 }
 
-// parameters are the parameters in the path of an operation.
-func (o *Operation) parameters() (names []string) {
+// Parameters are the parameters in the path of an operation.
+func (o *Operation) Parameters() (names []string) {
 	for segment := range strings.SplitSeq(o.Path, "/") {
 		if name, found := strings.CutPrefix(segment, "{"); found {
 			names = append(names, strings.TrimSuffix(name, "}"))
@@ -95,13 +95,13 @@ func Parse(text []byte) (*Document, error) {
 		return nil, fmt.Errorf("the contract: %w", err)
 	}
 	doc := &Document{
-		Scopes: slices.Concat(in.Scopes...), Surfaces: in.Surfaces, schemas: in.Components.Schemas,
+		Scopes: slices.Concat(in.Scopes...), Surfaces: in.Surfaces, Schemas: in.Components.Schemas,
 		bodies: in.Components.RequestBodies, answers: in.Components.Responses,
 	}
 	for _, tag := range in.Tags {
-		doc.tags = append(doc.tags, tag.Name)
+		doc.Tags = append(doc.Tags, tag.Name)
 	}
-	for name, s := range doc.schemas {
+	for name, s := range doc.Schemas {
 		if s.GoType == "" && len(s.Properties)+len(s.GoEnum) > 0 {
 			s.GoType = name
 		}
@@ -139,7 +139,7 @@ func Parse(text []byte) (*Document, error) {
 func (d *Document) operation(method, path string, op *operation, named map[string]parameter) Operation {
 	row := Operation{
 		ID: op.OperationID, Method: strings.ToUpper(method), Path: path, Surface: d.surface(path), Rate: op.Rate,
-		Body: d.schemaOf(op.RequestBody, d.bodies), tag: strings.Join(op.Tags, " "),
+		Body: d.schemaOf(op.RequestBody, d.bodies), Tag: strings.Join(op.Tags, " "),
 	}
 	for _, way := range op.Security {
 		if roles := way["bearer"]; len(roles) > 0 {

@@ -33,10 +33,10 @@ type Schema struct {
 	GoEmbed string   `yaml:"x-go-embed"`      // a schema whose members come from an embedded struct
 	GoEnum  []string `yaml:"x-enum-varnames"` // the names of the constants of Enum
 
-	Values   *Schema `yaml:"-"` // of a map; nil: it is none, or they are free
-	kind     string  // the type; of several the first that is not null
-	nullable bool
-	order    []string // of the Properties
+	Values   *Schema  `yaml:"-"` // of a map; nil: it is none, or they are free
+	Kind     string   `yaml:"-"` // the type; of several the first that is not null
+	Nullable bool     `yaml:"-"`
+	Order    []string `yaml:"-"` // of the Properties
 }
 
 // UnmarshalYAML keeps the order of the properties, and reads what has more than one form.
@@ -51,14 +51,14 @@ func (s *Schema) UnmarshalYAML(node *yaml.Node) error {
 		case "type": // a word or a list of words
 			for _, word := range append(value.Content, value) {
 				if word.Value == "null" {
-					s.nullable = true
+					s.Nullable = true
 				} else {
-					s.kind = cmp.Or(s.kind, word.Value)
+					s.Kind = cmp.Or(s.Kind, word.Value)
 				}
 			}
 		case "properties":
 			for j := 0; j < len(value.Content); j += 2 {
-				s.order = append(s.order, value.Content[j].Value)
+				s.Order = append(s.Order, value.Content[j].Value)
 			}
 		case "additionalProperties":
 			if value.Kind == yaml.MappingNode {
@@ -71,8 +71,8 @@ func (s *Schema) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// alternatives are the schemas of which a value has one; of a schema with properties they only narrow it.
-func (s *Schema) alternatives() []*Schema {
+// Alternatives are the schemas of which a value has one; of a schema with properties they only narrow it.
+func (s *Schema) Alternatives() []*Schema {
 	if len(s.Properties) > 0 {
 		return nil
 	}
@@ -87,9 +87,9 @@ func (d *Document) schemaOf(m message, named map[string]message) *Schema {
 	return m.Content["application/json"].Schema
 }
 
-// referred is the schema that a schema refers to, nil when it does not.
-func (d *Document) referred(s *Schema) *Schema {
-	return d.schemas[strings.TrimPrefix(s.Ref, schemas)]
+// Referred is the schema that a schema refers to, nil when it does not.
+func (d *Document) Referred(s *Schema) *Schema {
+	return d.Schemas[strings.TrimPrefix(s.Ref, schemas)]
 }
 
 // Members are the members that a value of a schema may have, through references and alternatives.
@@ -115,7 +115,7 @@ func (d *Document) each(s *Schema, visit func(*Schema)) {
 		return
 	}
 	if s.Ref != "" {
-		d.each(d.referred(s), visit)
+		d.each(d.Referred(s), visit)
 		return
 	}
 	visit(s)

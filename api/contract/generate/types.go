@@ -1,4 +1,4 @@
-package contract
+package main
 
 import (
 	"bytes"
@@ -14,21 +14,23 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"renga.dev/renga/api/contract"
 )
 
 // types are the sources of the client's types of bodies and answers, by the name of their file. A
 // type is generated when the hand-written code in a folder mentions it, or another of them does, and
 // it is not declared there.
-func (d *Document) types(dir string) (map[string][]byte, error) {
+func types(d *contract.Document, dir string) (map[string][]byte, error) {
 	g := &typeMaker{
-		doc: d, requests: map[*Schema]*Operation{},
-		mentioned: map[string]bool{}, made: map[string]bool{}, visited: map[*Schema]bool{},
+		doc: d, requests: map[*contract.Schema]*contract.Operation{},
+		mentioned: map[string]bool{}, made: map[string]bool{}, visited: map[*contract.Schema]bool{},
 	}
 	for i, op := range d.Operations {
 		if op.Body == nil {
 			continue
 		}
-		if body := d.referred(op.Body); body != nil && body.GoType == goName(op.ID) {
+		if body := d.Referred(op.Body); body != nil && body.GoType == goName(op.ID) {
 			g.requests[body] = &d.Operations[i]
 		}
 	}
@@ -36,10 +38,10 @@ func (d *Document) types(dir string) (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	for _, tag := range d.tags {
+	for _, tag := range d.Tags {
 		g.out.Reset()
 		for _, op := range d.Operations {
-			if op.tag == tag {
+			if op.Tag == tag {
 				g.visit(op.Body)
 				for _, s := range op.Answers {
 					g.visit(s)
@@ -70,11 +72,11 @@ func (d *Document) types(dir string) (map[string][]byte, error) {
 
 // typeMaker makes types of schemas.
 type typeMaker struct {
-	doc       *Document
-	requests  map[*Schema]*Operation // bodies that are called like their operation: they have its parameters, too
-	mentioned map[string]bool        // identifiers of hand-written code
-	made      map[string]bool        // names of types that are declared
-	visited   map[*Schema]bool
+	doc       *contract.Document
+	requests  map[*contract.Schema]*contract.Operation // bodies called like their operation, whose parameters they have
+	mentioned map[string]bool                          // identifiers of hand-written code
+	made      map[string]bool                          // names of types that are declared
+	visited   map[*contract.Schema]bool
 	out       bytes.Buffer
 	errs      []error
 }
@@ -124,7 +126,7 @@ func (g *typeMaker) scan(file *ast.File) {
 }
 
 // visit makes the types that are mentioned of a schema and of what it consists of.
-func (g *typeMaker) visit(s *Schema) {
+func (g *typeMaker) visit(s *contract.Schema) {
 	if s == nil || g.visited[s] {
 		return
 	}
@@ -132,16 +134,17 @@ func (g *typeMaker) visit(s *Schema) {
 	if g.mentioned[s.GoType] || g.isCommand(s) {
 		g.typeOf(s)
 	}
-	for _, name := range s.order {
+	for _, name := range s.Order {
 		g.visit(s.Properties[name])
 	}
-	for _, part := range slices.Concat([]*Schema{g.doc.referred(s), s.Items, s.Values}, s.AllOf, s.alternatives()) {
+	parts := []*contract.Schema{g.doc.Referred(s), s.Items, s.Values}
+	for _, part := range slices.Concat(parts, s.AllOf, s.Alternatives()) {
 		g.visit(part)
 	}
 }
 
 // typeOf is the type of the values of a schema.
-func (g *typeMaker) typeOf(s *Schema) string {
+func (g *typeMaker) typeOf(s *contract.Schema) string {
 	switch {
 	case s.GoType != "":
 		if len(s.GoEnum) > 0 || g.isStruct(s) {
@@ -149,22 +152,22 @@ func (g *typeMaker) typeOf(s *Schema) string {
 		}
 		return s.GoType
 	case s.Ref != "":
-		return g.typeOf(g.doc.referred(s))
+		return g.typeOf(g.doc.Referred(s))
 	case len(s.AllOf) > 0:
 		return g.typeOf(s.AllOf[0])
 	case len(s.Properties) > 0:
-		g.errs = append(g.errs, fmt.Errorf("the object with %q has no x-go-type", s.order))
+		g.errs = append(g.errs, fmt.Errorf("the object with %q has no x-go-type", s.Order))
 		return "any"
 	case s.Items != nil:
 		return "[]" + g.typeOf(s.Items)
 	case s.Values != nil:
 		return "map[string]" + g.typeOf(s.Values)
-	case s.Format == "date-time" && s.nullable:
+	case s.Format == "date-time" && s.Nullable:
 		return "*time.Time"
 	case s.Format == "date-time":
 		return "time.Time"
 	default:
-		return cmp.Or(goKinds[s.kind], freeForm)
+		return cmp.Or(goKinds[s.Kind], freeForm)
 	}
 }
 
@@ -175,7 +178,7 @@ const freeForm = "json.RawMessage"
 var goKinds = map[string]string{"string": "string", "integer": "int", "number": "float64", "boolean": "bool"}
 
 // define makes the type of a schema, once.
-func (g *typeMaker) define(s *Schema) {
+func (g *typeMaker) define(s *contract.Schema) {
 	if g.made[s.GoType] {
 		return
 	}
@@ -203,47 +206,47 @@ func (g *typeMaker) define(s *Schema) {
 }
 
 // isCommand reports whether a schema is the body of a command.
-func (g *typeMaker) isCommand(s *Schema) bool {
-	return g.requests[s] != nil && slices.Contains(g.doc.schemas["CommandName"].Enum, any(s.GoType))
+func (g *typeMaker) isCommand(s *contract.Schema) bool {
+	return g.requests[s] != nil && slices.Contains(g.doc.Schemas["CommandName"].Enum, any(s.GoType))
 }
 
 // command writes the method of a command that says where it goes.
-func (g *typeMaker) command(b *strings.Builder, s *Schema, op *Operation) {
+func (g *typeMaker) command(b *strings.Builder, s *contract.Schema, op *contract.Operation) {
 	fmt.Fprintf(b, "\nfunc (c %s) parts() parts {\n", s.GoType)
-	for _, name := range s.order {
+	for _, name := range s.Order {
 		if g.typeOf(s.Properties[name]) == freeForm {
 			fmt.Fprintf(b, "c.%[1]s = data(c.%[1]s)\n", goName(name))
 		}
 	}
 	fmt.Fprintf(b, "return parts{\nname: %q, path: %q,\nkey: c.Key, ", s.GoType, op.Path)
-	for _, name := range op.parameters() {
+	for _, name := range op.Parameters() {
 		fmt.Fprintf(b, "%s: c.%s, ", strings.TrimSuffix(name, "Id"), goName(name))
 	}
 	b.WriteString("body: c,\n}\n}\n")
 }
 
 // fields writes the fields of a struct.
-func (g *typeMaker) fields(b *strings.Builder, s *Schema) {
+func (g *typeMaker) fields(b *strings.Builder, s *contract.Schema) {
 	op := g.requests[s]
 	if s.GoKeyed || op != nil && op.KeyHeader != "" {
 		b.WriteString("// With the same key it happens once; \"\" is a new one.\nKey string `json:\"-\"`\n")
 	}
 	if op != nil {
-		for _, name := range op.parameters() {
+		for _, name := range op.Parameters() {
 			fmt.Fprintf(b, "%s string `json:\"-\"`\n", goName(name))
 		}
 	}
-	done, base := map[string]bool{}, g.doc.schemas[s.GoEmbed]
-	for _, part := range append([]*Schema{s}, s.alternatives()...) {
-		for _, name := range part.order {
+	done, base := map[string]bool{}, g.doc.Schemas[s.GoEmbed]
+	for _, part := range append([]*contract.Schema{s}, s.Alternatives()...) {
+		for _, name := range part.Order {
 			member := part.Properties[name]
 			if done[name] || member.Const != nil && member.GoType == "" {
 				continue
 			}
 			done[name] = true
-			if base != nil && slices.Contains(base.order, name) {
+			if base != nil && slices.Contains(base.Order, name) {
 				b.WriteString(g.typeOf(base) + "\n")
-				for _, name := range base.order {
+				for _, name := range base.Order {
 					done[name] = true
 				}
 				continue
@@ -270,14 +273,14 @@ func (g *typeMaker) fields(b *strings.Builder, s *Schema) {
 }
 
 // isStruct reports whether the type of a schema is a struct.
-func (g *typeMaker) isStruct(s *Schema) bool {
+func (g *typeMaker) isStruct(s *contract.Schema) bool {
 	if s.GoType != "" && !token.IsIdentifier(s.GoType) {
 		return false
 	}
 	if s.Ref != "" {
-		return g.isStruct(g.doc.referred(s))
+		return g.isStruct(g.doc.Referred(s))
 	}
-	return len(s.Properties)+len(s.alternatives()) > 0 || g.requests[s] != nil
+	return len(s.Properties)+len(s.Alternatives()) > 0 || g.requests[s] != nil
 }
 
 // comment is a text as a comment, in lines that are not wide.

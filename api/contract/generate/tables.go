@@ -1,34 +1,21 @@
-package contract
+package main
 
 import (
 	"bytes"
 	"fmt"
 	"go/format"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"renga.dev/renga/api/contract"
 )
 
 const generated = "// Code generated from api/openapi.yaml by go generate ./api; DO NOT EDIT.\n\n"
 
-// Files are the sources of all generated files by name, as they are called from the folder of the
-// contract; client is the folder of the client.
-func (d *Document) Files(client string) (map[string][]byte, error) {
-	files, err := d.types(client)
-	if err != nil {
-		return nil, err
-	}
-	if files["operations_gen.go"], err = d.api(); err != nil {
-		return nil, err
-	}
-	files[filepath.Join(client, "operations_gen.go")], err = d.client()
-	return files, err
-}
-
-// api is the source of the table of operations that the server and the command line read.
-func (d *Document) api() ([]byte, error) {
+// operationsOfAPI is the source of the table of operations that the server and the command line read.
+func operationsOfAPI(d *contract.Document) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(generated + "package api\n\n// prefixes are how the paths of each surface begin.\n")
 	b.WriteString("var prefixes = map[string][]string{\n")
@@ -61,9 +48,9 @@ func quoted(words []string) string {
 	return strings.Join(all, ", ")
 }
 
-// client is the source of what the client knows: the operations that take an idempotency key,
+// operationsOfClient is the source of what the client knows: the operations that take an idempotency key,
 // and the header it goes in.
-func (d *Document) client() ([]byte, error) {
+func operationsOfClient(d *contract.Document) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(generated + "package client\n\n// keyed are the operations that take an idempotency key.\n")
 	b.WriteString("var keyed = []keyedOperation{\n")
