@@ -25,7 +25,7 @@ func (a *App) surface() []gate.Route {
 	return httpapi.New(httpapi.Config{
 		Commands: a.Engine, Reads: reads, Graphs: a.Engine, Bulks: a.Bulks, Log: a.log, Stalled: a.stalled,
 		Heartbeat: o.Heartbeat, Watched: o.Watched,
-		Events: a.Bus, DeadLetters: a.Bus, Replays: a.Bus, Settings: settings{a.Store}, Audit: audit.New(a.DB),
+		Events: a.Bus, DeadLetters: a.Bus, Replays: a.Bus, Settings: settings{a.Store, a.now()}, Audit: audit.New(a.DB),
 		Reserved: a.ownQueue, Seals: a.seals,
 	}).Routes()
 }
