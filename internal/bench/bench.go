@@ -55,25 +55,23 @@ Examples:
 }
 
 // FlagHelp is the help of its flags.
-func (Command) FlagHelp() map[string]string {
-	return map[string]string{
-		"executions":   "Executions in a throughput run; 0 leaves the engine out.",
-		"tasks":        "Sequential tasks in each execution.",
-		"rounds":       "Throughput runs; the best and the median are printed.",
-		"conns":        "Connections of the worker process.",
-		"batch":        "Commands in one request of the worker.",
-		"database-url": "Measure on this PostgreSQL database, which must be empty, instead of SQLite.",
-		"processes":    "Server processes that share PostgreSQL; with more than one, one alone is measured too.",
-		"dir":          "Folder for the databases of the run; default: a temporary one.",
-		"finished":     "Store so many finished executions first, and measure again (the full figure is 1000000).",
-		"waiting":      "Store so many waiting executions first (the full figure is 100000).",
-		"events":       "Events in a run of the bus; 0 leaves the bus out.",
-		"published": "Store so many published events in the outbox first, and measure again (the full figure " +
-			"is 5000000).",
-		"records": "Opportunities that records and the services are measured with; 0 leaves them out (the " +
-			"full figure is 200000).",
-		"min": "Fail below so many executions a second.",
-	}
+var FlagHelp = map[string]string{
+	"executions":   "Executions in a throughput run; 0 leaves the engine out.",
+	"tasks":        "Sequential tasks in each execution.",
+	"rounds":       "Throughput runs; the best and the median are printed.",
+	"conns":        "Connections of the worker process.",
+	"batch":        "Commands in one request of the worker.",
+	"database-url": "Measure on this PostgreSQL database, which must be empty, instead of SQLite.",
+	"processes":    "Server processes that share PostgreSQL; with more than one, one alone is measured too.",
+	"dir":          "Folder for the databases of the run; default: a temporary one.",
+	"finished":     "Store so many finished executions first, and measure again (the full figure is 1000000).",
+	"waiting":      "Store so many waiting executions first (the full figure is 100000).",
+	"events":       "Events in a run of the bus; 0 leaves the bus out.",
+	"published": "Store so many published events in the outbox first, and measure again (the full figure " +
+		"is 5000000).",
+	"records": "Opportunities that records and the services are measured with; 0 leaves them out (the " +
+		"full figure is 200000).",
+	"min": "Fail below so many executions a second.",
 }
 
 // Run prints the figures as they come.

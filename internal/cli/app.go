@@ -19,12 +19,12 @@ import (
 
 // Flags are those of every command. The program's root struct embeds them.
 type Flags struct {
-	Server    string `env:"RENGA_SERVER" default:"${url}" placeholder:"URL" group:"server" help:"${server}"`
-	Token     string `env:"RENGA_TOKEN" placeholder:"JWT" group:"server" help:"${token}"`
-	TokenFile string `env:"RENGA_TOKEN_FILE" placeholder:"FILE" type:"path" group:"server" help:"${token_file}"`
-	Tenant    string `env:"RENGA_TENANT" placeholder:"UUID" group:"server" help:"${tenant}"`
-	As        string `env:"RENGA_USER" placeholder:"USER" group:"server" help:"${as}"`
-	Output    string `name:"format" short:"o" default:"table" enum:"${outputs}" group:"output" help:"${output}"`
+	Server    string `env:"RENGA_SERVER" default:"${url}" placeholder:"URL" group:"server"`
+	Token     string `env:"RENGA_TOKEN" placeholder:"JWT" group:"server"`
+	TokenFile string `env:"RENGA_TOKEN_FILE" placeholder:"FILE" type:"path" group:"server"`
+	Tenant    string `env:"RENGA_TENANT" placeholder:"UUID" group:"server"`
+	As        string `env:"RENGA_USER" placeholder:"USER" group:"server"`
+	Output    string `name:"format" short:"o" default:"table" enum:"${outputs}" group:"output"`
 }
 
 // Commands are the commands of this package. The program's root struct embeds them.
@@ -63,6 +63,8 @@ type Program struct {
 	Out     io.Writer
 	Err     io.Writer
 	Bind    []any // for the Run methods of other commands
+
+	FlagHelp FlagHelp // of other commands
 
 	now    func() time.Time // nil: the machine's clock
 	screen *screen          // nil: what the streams are
@@ -135,7 +137,7 @@ func Run(ctx context.Context, p Program, args []string) int {
 		// for commands that Run with one
 		kong.BindToProvider(func(a *App) (*remote, error) { return a.connect(retryFor), nil }),
 		kong.Exit(func(code int) { panic(exit(code)) }),
-		kong.PostBuild(addFlagHelp),
+		kong.PostBuild(p.FlagHelp.add),
 	)
 	if err != nil {
 		panic(err) // the tags of the commands are wrong

@@ -151,7 +151,7 @@ func (c *approvalShowCmd) Run(ctx context.Context, r *remote) error {
 type approvalDecideCmd struct {
 	ID       string `arg:"" help:"Id of the approval."`
 	Decision string `arg:"" enum:"approve,reject" help:"What you think of it: ${enum}."`
-	Stage    *int   `placeholder:"N" help:"${approval_decide_stage}"`
+	Stage    *int   `placeholder:"N"`
 	approvalComment
 }
 

@@ -10,7 +10,7 @@ import (
 
 type auditExportCmd struct {
 	auditFilter
-	Out string `placeholder:"FILE" type:"path" help:"${audit_export_out}"`
+	Out string `placeholder:"FILE" type:"path"`
 }
 
 func (auditExportCmd) Help() string {

@@ -129,7 +129,7 @@ func (c *bulkShowCmd) Run(ctx context.Context, r *remote) error {
 
 type bulkItems struct {
 	bulkID
-	Status *client.BulkItemStatus `placeholder:"STATUS" enum:"${item_statuses}" help:"${bulk_item_status}"`
+	Status *client.BulkItemStatus `placeholder:"STATUS" enum:"${item_statuses}"`
 	paging
 }
 

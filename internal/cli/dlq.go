@@ -21,8 +21,8 @@ type dlqCmd struct {
 type deadFilter struct {
 	Consumer    string  `placeholder:"NAME" help:"Only dead letters of this consumer."`
 	Type        string  `placeholder:"TYPE" help:"Only events of this type."`
-	Key         string  `placeholder:"KEY" help:"${key_form}"`
-	ReasonClass *string `placeholder:"CLASS" enum:"${reason_classes}" help:"${reason_class}"`
+	Key         string  `placeholder:"KEY"`
+	ReasonClass *string `placeholder:"CLASS" enum:"${reason_classes}"`
 	OlderThan   string  `placeholder:"TIME" help:"Died so long ago (24h), or before a time."`
 	NewerThan   string  `placeholder:"TIME" help:"Died within so long (24h), or at or after a time."`
 }
@@ -40,7 +40,7 @@ func (f *deadFilter) selection(a *App) (client.DeadLetterFilter, error) {
 }
 
 type dlqListCmd struct {
-	Status []client.DeadLetterStatus `placeholder:"STATUS" enum:"${dead_letter_statuses}" help:"${dlq_list_status}"`
+	Status []client.DeadLetterStatus `placeholder:"STATUS" enum:"${dead_letter_statuses}"`
 	Quiet  bool                      `short:"q" help:"Print the ids alone."`
 	deadFilter
 	paging

@@ -23,20 +23,20 @@ type eventCmd struct {
 
 // eventAccess is the flag of commands about workflow events and templates.
 type eventAccess struct {
-	EventToken string `env:"AX_WORKFLOW_EVENT_TOKEN" placeholder:"TOKEN" group:"server" help:"${event_token}"`
+	EventToken string `env:"AX_WORKFLOW_EVENT_TOKEN" placeholder:"TOKEN" group:"server"`
 }
 
 type eventSendCmd struct {
 	Template      string `placeholder:"ID" help:"Id of the template."`
-	Event         string `placeholder:"NAME" help:"${event_send_event}"`
-	Key           string `placeholder:"KEY" help:"${event_send_key}"`
+	Event         string `placeholder:"NAME"`
+	Key           string `placeholder:"KEY"`
 	Year          string `placeholder:"YYYY" help:"Year; default: the template's."`
 	Month         string `placeholder:"MM" help:"Month; default: the template's."`
 	Source        string `placeholder:"NAME" help:"Where the event comes from."`
 	MFCloudURL    string `name:"mfcloud-url" placeholder:"URL" help:"URL for the run; default: the template's."`
 	Notes         string `placeholder:"TEXT" help:"Notes for the run; default: the template's."`
-	File          string `short:"f" placeholder:"FILE" help:"${event_send_file}"`
-	CorrelationID string `placeholder:"ID" help:"${chain}"`
+	File          string `short:"f" placeholder:"FILE"`
+	CorrelationID string `placeholder:"ID"`
 	eventAccess
 }
 
@@ -159,7 +159,7 @@ var adviceWords = map[string]string{
 
 type eventSummaryCmd struct {
 	Month string `placeholder:"YYYY-MM" help:"Month of the deliveries, in UTC; default: the present one."`
-	Limit int    `default:"20" placeholder:"N" help:"${event_summary_limit} (${default})."`
+	Limit int    `default:"20" placeholder:"N"`
 	eventAccess
 }
 

@@ -23,12 +23,12 @@ type eventsCmd struct {
 
 type eventFilter struct {
 	Type string `placeholder:"TYPE" help:"Only events of this type."`
-	Key  string `placeholder:"KEY" help:"${key_form}"`
+	Key  string `placeholder:"KEY"`
 }
 
 type eventsTailCmd struct {
 	eventFilter
-	Since string `placeholder:"TIME" help:"${events_tail_since}"`
+	Since string `placeholder:"TIME"`
 	Count int    `short:"n" placeholder:"N" help:"Stop after so many events."`
 }
 

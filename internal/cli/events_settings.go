@@ -29,8 +29,8 @@ func (c *eventsSettingsShowCmd) Run(ctx context.Context, r *remote) error {
 func printEventSettings(p *printer, s client.EventSettings) { p.pairs("executions", s.Executions) }
 
 type eventsSettingsSetCmd struct {
-	Executions    string `required:"" enum:"default,all,none" placeholder:"WHICH" help:"${events_published}"`
-	CorrelationID string `placeholder:"ID" help:"${events_settings_chain}"`
+	Executions    string `required:"" enum:"default,all,none" placeholder:"WHICH"`
+	CorrelationID string `placeholder:"ID"`
 }
 
 func (eventsSettingsSetCmd) Help() string {

@@ -123,7 +123,7 @@ type executionListCmd struct {
 }
 
 type filter struct {
-	Status      []client.Status `placeholder:"STATUS" enum:"ACTIVE,COMPLETED,FAILED,CANCELED" help:"${filter_status}"`
+	Status      []client.Status `placeholder:"STATUS" enum:"ACTIVE,COMPLETED,FAILED,CANCELED"`
 	Graph       string          `placeholder:"ID" help:"Only executions of this graph."`
 	CreatedFrom string          `placeholder:"TIME" help:"Created at or after: ${time}."`
 	CreatedTo   string          `placeholder:"TIME" help:"Created before."`
@@ -204,7 +204,7 @@ func span(d time.Duration) string {
 type executionEventsCmd struct {
 	ID     string `arg:"" help:"Id of the execution."`
 	From   uint64 `default:"1" placeholder:"N" help:"Begin with event N (${default})."`
-	Follow bool   `short:"f" help:"${execution_events_follow}"`
+	Follow bool   `short:"f"`
 }
 
 func (executionEventsCmd) Help() string {

@@ -22,7 +22,7 @@ type metadataCmd struct {
 }
 
 type metadataApplyCmd struct {
-	Files []string `name:"file" short:"f" required:"" placeholder:"FILE" help:"${metadata_apply_files} ${repeat}"`
+	Files []string `name:"file" short:"f" required:"" placeholder:"FILE"`
 }
 
 func (metadataApplyCmd) Help() string {
@@ -142,7 +142,7 @@ func readDefinitions(file string, raw []byte) (sources []definitionSource, err e
 
 type definitionName struct {
 	Kind string `arg:"" enum:"${definitions}" help:"What it is: ${enum}."`
-	ID   string `arg:"" optional:"" help:"${definition_id}"`
+	ID   string `arg:"" optional:""`
 }
 
 func (n *definitionName) kind() (client.DefinitionKind, error) {

@@ -80,7 +80,7 @@ func (c *recheckRunCmd) Run(ctx context.Context, r *remote) error {
 type recheckAllCmd struct {
 	Text   string          `name:"text" short:"q" placeholder:"TEXT" help:"Part of the id or the name."`
 	Tag    []string        `placeholder:"TAG" help:"Has one of these tags."`
-	Health []client.Health `enum:"healthy,degraded,unknown" placeholder:"HEALTH" help:"${recheck_all_health}"`
+	Health []client.Health `enum:"healthy,degraded,unknown" placeholder:"HEALTH"`
 	recheckOrder
 }
 
@@ -124,7 +124,7 @@ func (o *recheckOrder) ask(
 
 type recheckShowCmd struct {
 	ID     string   `arg:"" help:"Id of the request."`
-	Status []string `enum:"${recheck_statuses}" placeholder:"STATUS" help:"${recheck_show_status}"`
+	Status []string `enum:"${recheck_statuses}" placeholder:"STATUS"`
 	paging
 }
 

@@ -24,7 +24,7 @@ type recordCmd struct {
 }
 
 type recordFields struct {
-	Set   []string `sep:"none" placeholder:"FIELD=TEXT" help:"${record_fields_set} ${repeat}"`
+	Set   []string `sep:"none" placeholder:"FIELD=TEXT"`
 	Owner string   `placeholder:"UUID" help:"Owner of the record: a user or a queue."`
 }
 
@@ -123,7 +123,7 @@ func (c *recordGetCmd) Run(ctx context.Context, r *remote) error {
 
 type recordListCmd struct {
 	Object string   `arg:"" enum:"${record_objects}" help:"What to list: ${enum}."`
-	Where  []string `sep:"none" placeholder:"FIELD.OP=VALUE" help:"${record_list_where} ${repeat}"`
+	Where  []string `sep:"none" placeholder:"FIELD.OP=VALUE"`
 	Sort   string   `placeholder:"FIELD.asc|desc,…" help:"Order; the default is that of creation."`
 	paging
 }
@@ -157,7 +157,7 @@ func (c *recordListCmd) Run(ctx context.Context, r *remote) error {
 
 // recordVersion is the version that somebody has seen.
 type recordVersion struct {
-	Version string `placeholder:"INSTANT" help:"${record_version}"`
+	Version string `placeholder:"INSTANT"`
 }
 
 func (v *recordVersion) seen() string { return cmp.Or(v.Version, client.AnyVersion) }
@@ -230,7 +230,7 @@ type recordConvertCmd struct {
 	Match       bool     `help:"Look for an account and a contact that fit before new ones are made."`
 	Account     string   `placeholder:"UUID" help:"Account that it joins."`
 	Contact     string   `placeholder:"UUID" help:"Contact that it joins."`
-	Opportunity []string `sep:"none" placeholder:"FIELD=TEXT" help:"${record_convert_opportunity} ${repeat}"`
+	Opportunity []string `sep:"none" placeholder:"FIELD=TEXT"`
 	Owner       string   `placeholder:"UUID" help:"Owner of what is created; the default is that of the lead."`
 }
 

@@ -155,8 +155,8 @@ func (r *recorder) last() jsontext.Value {
 
 // sending are the flags of commands that change something.
 type sending struct {
-	IdempotencyKey string `placeholder:"KEY" help:"${idempotency_key}"`
-	CorrelationID  string `placeholder:"ID" help:"${chain}"`
+	IdempotencyKey string `placeholder:"KEY"`
+	CorrelationID  string `placeholder:"ID"`
 }
 
 const maxCorrelation = 128

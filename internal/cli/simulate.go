@@ -15,11 +15,11 @@ import (
 type simulateCmd struct {
 	File        string        `arg:"" help:"Graph in YAML or JSON; - is standard input."`
 	Input       string        `placeholder:"JSON" help:"Input of the execution: JSON, @FILE or -."`
-	Outcome     []string      `sep:"none" placeholder:"NODE=WHAT" help:"${simulate_outcome}"`
-	Script      string        `placeholder:"FILE" help:"${simulate_script}"`
+	Outcome     []string      `sep:"none" placeholder:"NODE=WHAT"`
+	Script      string        `placeholder:"FILE"`
 	CancelAfter int           `placeholder:"N" help:"Cancel the execution as soon as its log has event N."`
-	TaskTime    time.Duration `default:"1s" placeholder:"DURATION" help:"${simulate_task_time} (${default})."`
-	Lease       time.Duration `default:"60s" placeholder:"DURATION" help:"${simulate_lease} (${default})."`
+	TaskTime    time.Duration `default:"1s" placeholder:"DURATION"`
+	Lease       time.Duration `default:"60s" placeholder:"DURATION"`
 	ID          string        `placeholder:"NAME" help:"Id of the graph; ${file_id}"`
 }
 

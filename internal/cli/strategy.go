@@ -17,8 +17,8 @@ type strategyCmd struct {
 }
 
 type strategyApplyCmd struct {
-	Files []string `name:"file" short:"f" required:"" placeholder:"FILE" help:"${strategy_apply_files} ${repeat}"`
-	ID    string   `placeholder:"NAME" help:"${strategy_apply_id}"`
+	Files []string `name:"file" short:"f" required:"" placeholder:"FILE"`
+	ID    string   `placeholder:"NAME"`
 }
 
 func (strategyApplyCmd) Help() string {
@@ -99,10 +99,10 @@ func readStrategies(file string, raw []byte, id string) (sources []strategySourc
 }
 
 type strategyListCmd struct {
-	Text   string          `name:"search" short:"q" placeholder:"TEXT" help:"${strategy_list_text}"`
+	Text   string          `name:"search" short:"q" placeholder:"TEXT"`
 	Tag    []string        `placeholder:"TAG" help:"Has one of these tags. ${repeat}"`
-	Health []client.Health `placeholder:"HEALTH" enum:"healthy,degraded,unknown" help:"${strategy_list_health}"`
-	Sort   string          `placeholder:"FIELD" help:"${strategy_list_sort}"`
+	Health []client.Health `placeholder:"HEALTH" enum:"healthy,degraded,unknown"`
+	Sort   string          `placeholder:"FIELD"`
 	paging
 }
 

@@ -49,7 +49,7 @@ type tasksClaimCmd struct {
 	Queue  []string      `placeholder:"NAME" help:"Queues, in their order (default)."`
 	Max    int           `default:"1" placeholder:"N" help:"How many at most, 1 to 100 (${default})."`
 	Wait   time.Duration `placeholder:"DURATION" help:"How long to wait for the first, up to 30s."`
-	Lease  time.Duration `default:"60s" placeholder:"DURATION" help:"${tasks_claim_lease} (${default})."`
+	Lease  time.Duration `default:"60s" placeholder:"DURATION"`
 	Worker string        `placeholder:"NAME" help:"Your name as a worker; default: ${worker}."`
 	sending
 }

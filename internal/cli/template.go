@@ -16,7 +16,7 @@ type templateCmd struct {
 }
 
 type templateApplyCmd struct {
-	Files []string `name:"file" short:"f" required:"" placeholder:"FILE" help:"${template_apply_files} ${repeat}"`
+	Files []string `name:"file" short:"f" required:"" placeholder:"FILE"`
 	ID    string   `placeholder:"NAME" help:"Id of the template; ${file_id}"`
 	eventAccess
 }

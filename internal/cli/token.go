@@ -23,9 +23,9 @@ type tokenMintCmd struct {
 	Sub    string        `default:"developer" placeholder:"NAME" help:"Who the token is for (${default})."`
 	Scope  []string      `placeholder:"SCOPE" help:"What the bearer may do; without it everything: ${scopes}."`
 	Issuer string        `default:"noctria.auth" placeholder:"NAME" help:"Issuer that the server expects (${default})."`
-	Aud    []string      `aliases:"audience" default:"renga" placeholder:"NAME" help:"${token_aud} (${default})."`
-	TTL    time.Duration `name:"ttl" aliases:"expires" default:"1h" placeholder:"DURATION" help:"${token_ttl}"`
-	KeyID  string        `placeholder:"ID" help:"${token_key_id}"`
+	Aud    []string      `aliases:"audience" default:"renga" placeholder:"NAME"`
+	TTL    time.Duration `name:"ttl" aliases:"expires" default:"1h" placeholder:"DURATION"`
+	KeyID  string        `placeholder:"ID"`
 }
 
 func (tokenMintCmd) Help() string {

@@ -15,7 +15,7 @@ import (
 )
 
 type tokenNewKeyCmd struct {
-	Out   string `default:"renga" placeholder:"PREFIX" help:"${token_new_key_out} (${default})."`
+	Out   string `default:"renga" placeholder:"PREFIX"`
 	Force bool   `help:"Replace files that exist."`
 }
 

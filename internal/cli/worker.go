@@ -21,9 +21,9 @@ type workerDemoCmd struct {
 	Concurrency int           `default:"4" placeholder:"N" help:"Tasks at a time (${default})."`
 	Duration    time.Duration `default:"200ms" placeholder:"DURATION" help:"How long a task takes (${default})."`
 	FailRate    float64       `default:"0" placeholder:"RATE" help:"How many of the tasks fail, 0 to 1 (${default})."`
-	Count       int           `placeholder:"N" help:"${worker_demo_count}"`
+	Count       int           `placeholder:"N"`
 	Worker      string        `placeholder:"NAME" help:"Name of the worker in the log; default: made up."`
-	Lease       time.Duration `default:"30s" placeholder:"DURATION" help:"${worker_demo_lease} (${default})."`
+	Lease       time.Duration `default:"30s" placeholder:"DURATION"`
 }
 
 func (workerDemoCmd) Help() string {

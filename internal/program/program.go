@@ -62,6 +62,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return cli.Run(ctx, cli.Program{
 		Root: root, Flags: &root.Flags, Version: versionLine(),
 		In: os.Stdin, Out: stdout, Err: stderr, Bind: []any{streams{stdout, stderr}},
+		FlagHelp: cli.FlagHelp{"serve": serveHelp, "bench": bench.FlagHelp},
 	}, args)
 }
 
