@@ -67,6 +67,7 @@ type Client struct {
 	Replays         Replays
 	WorkflowEvents  WorkflowEvents
 	Templates       Templates
+	Schedules       Schedules
 	Rechecks        Rechecks
 	Strategies      Strategies
 	Audit           Audit
@@ -95,6 +96,7 @@ func New(cfg Config) *Client {
 		Replays:         Replays{t},
 		WorkflowEvents:  WorkflowEvents{t},
 		Templates:       Templates{t},
+		Schedules:       Schedules{t},
 		Rechecks:        Rechecks{t},
 		Strategies:      Strategies{t},
 		Audit:           Audit{t},

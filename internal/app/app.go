@@ -36,6 +36,7 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/recheck/airflow"
+	"renga.dev/renga/internal/schedules"
 	"renga.dev/renga/internal/workflow/cancel"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/store"
@@ -63,6 +64,7 @@ type App struct {
 	Bulks      *bulk.Bulks
 	Inbound    *inbound.Deliveries
 	Rechecks   *recheck.Rechecks
+	Schedules  *schedules.Schedules
 	Metadata   *metadata.Metadata
 	Records    *records.Records
 	Sharing    *sharing.Sharing
@@ -144,7 +146,9 @@ func assemble(cfg Config, telemetry *gate.Telemetry) (a *App, err error) {
 		a.seals = seal.New(a.DB)
 	}
 	models := metadata.NewModels()
-	a.parts = parts{a.newEngine(), a.newAudit(), a.newBus(models), a.newBulks(), a.newInbound(), a.newRechecks()}
+	a.parts = parts{
+		a.newEngine(), a.newAudit(), a.newBus(models), a.newBulks(), a.newInbound(), a.newRechecks(), a.newSchedules(),
+	}
 	a.parts = append(a.parts, a.newServices(models)...)
 	if cfg.Airflow != nil {
 		checks, err := a.newAirflow()
@@ -269,6 +273,18 @@ func (a *App) newRechecks() *Part {
 		Name: "recheck", Tables: tablesOf(recheck.Migration), Run: loops(a.Rechecks.Run),
 		Routes:    func() []gate.Route { return a.Rechecks.Routes(strings.TrimSuffix(a.cfg.PublicURL, "/")) },
 		Committed: a.Rechecks.Committed, Ended: a.Rechecks.Ended,
+	}
+}
+
+// newSchedules starts graphs at the times of schedules.
+func (a *App) newSchedules() *Part {
+	a.Schedules = schedules.New(a.DB, schedules.Config{
+		Engine: a.Engine, HasGraph: a.hasGraph, Active: store.Active, KeyRetention: a.cfg.KeyRetention, Now: a.now(),
+		Log: a.log,
+	})
+	return &Part{
+		Name: "schedules", Tables: tablesOf(schedules.Migration), Routes: a.Schedules.Routes,
+		Run: loops(a.Schedules.Run),
 	}
 }
 

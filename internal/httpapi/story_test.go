@@ -261,6 +261,7 @@ var (
 	)
 	aMonth    = regexp.MustCompile(`^\d{4}-\d\d$`)
 	aURL      = regexp.MustCompile(`^(/.*\?expires=)\d+(&signature=)[0-9a-f]{64}&`)
+	aLocal    = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$`)
 	anInstant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 )
 
@@ -320,7 +321,7 @@ func (p *play) translate(value any) any { return rewrite(value, p.toReal) }
 // mask hides instants and months, and in URLs what is signed.
 func mask(value any) any {
 	return rewrite(value, func(s string) string {
-		s = aURL.ReplaceAllString(s, "<server>$1<instant>$2<signature>&")
+		s = aLocal.ReplaceAllString(aURL.ReplaceAllString(s, "<server>$1<instant>$2<signature>&"), "<local>")
 		return aMonth.ReplaceAllString(anInstant.ReplaceAllString(s, "<instant>"), "<month>")
 	})
 }

@@ -161,8 +161,13 @@ var imports = map[string][]string{
 	"internal/recheck/airflow/airflowtest": {},
 	"internal/inbound":                     append([]string{"internal/platform/folder"}, business...),
 	"internal/recheck":                     business,
-	"internal/crm/*":                       slices.Concat(business, kit),
-	"internal/demo":                        {"client"},
+	"internal/schedules": {
+		"internal/platform/gate", "internal/platform/rest", "internal/workflow/engine", "internal/platform/audit",
+		"internal/platform/idempotency", "internal/platform/cron", "internal/platform/sqldb",
+		"internal/platform/canonical", "internal/workflow/flow", "internal/platform/fault",
+	},
+	"internal/crm/*": slices.Concat(business, kit),
+	"internal/demo":  {"client"},
 	"internal/cli": {
 		"api", "client", "internal/demo", "internal/platform/canonical",
 		"internal/platform/events", "internal/workflow/flow", "internal/platform/fault",

@@ -147,6 +147,7 @@ var acrossTenants = map[string]map[string]int{
 	},
 	"retention deletes what is old, whosever it is": {
 		"internal/crm/automation/loop.go ‹old.table›":                    2,
+		"internal/schedules/loop.go schedules_run":                       1,
 		"internal/platform/idempotency/retention.go idempotency_request": 1,
 		"internal/platform/bulk/retain.go bulk":                          6,
 		"internal/platform/bus/retain.go bus_dead":                       2,
@@ -170,6 +171,7 @@ var acrossTenants = map[string]map[string]int{
 		"internal/crm/approval/run.go approval_stale":           1,
 		"internal/crm/automation/graph.go automation_run":       1,
 		"internal/crm/automation/job.go automation_job":         2,
+		"internal/schedules/loop.go schedules_schedule":         2,
 		"internal/crm/records/reads.go records_record":          1,
 		"internal/crm/sharing/rebuild.go ‹condition›":           1,
 	},

@@ -79,6 +79,86 @@ func clock(day time.Time, hour, minute int, zone *time.Location) time.Time {
 	return t
 }
 
+// Repeat is which of the two instants counts when clocks are put back and show a time twice.
+type Repeat int
+
+// The choices.
+const (
+	First Repeat = iota
+	Second
+	Both
+)
+
+// Rule is what a line with certain hours means where clocks are put forward or back. The zero value is what Next
+// goes by. A line with every hour, or every so many, needs none: it comes whenever a clock shows such a time.
+type Rule struct {
+	// Skip says that a time which clocks leave out does not come that day, in place of the moment at which they
+	// are put forward over it.
+	Skip      bool
+	Ambiguous Repeat
+}
+
+// NextBy is Next by a rule.
+func (c *Line) NextBy(after time.Time, rule Rule) time.Time {
+	if c.hourly || rule == (Rule{}) {
+		return c.Next(after)
+	}
+	y, m, d := after.Date()
+	for n := range farthest {
+		day := time.Date(y, m, d+n, 12, 0, 0, 0, time.UTC)
+		if !c.onDay(day) {
+			continue
+		}
+		if t := c.firstBy(day, after, rule); !t.IsZero() {
+			return t
+		}
+	}
+	return time.Time{}
+}
+
+// firstBy is firstOn by a rule. The times that a day has twice are not in the order in which clocks show them, so
+// all of the day are looked at.
+func (c *Line) firstBy(day, after time.Time, rule Rule) (first time.Time) {
+	for hour := range 24 {
+		for minute := range 60 {
+			if c.hours>>hour&1 == 0 || c.minutes>>minute&1 == 0 {
+				continue
+			}
+			for _, t := range rule.instants(day, hour, minute, after.Location()) {
+				if t.After(after) && (first.IsZero() || t.Before(first)) {
+					first = t
+				}
+			}
+		}
+	}
+	return first
+}
+
+// instants are when a time of a day comes: not at all, once or twice.
+func (r Rule) instants(day time.Time, hour, minute int, zone *time.Location) []time.Time {
+	first := clock(day, hour, minute, zone)
+	if first.Hour() != hour || first.Minute() != minute { // left out
+		if r.Skip {
+			return nil
+		}
+		return []time.Time{first}
+	}
+	_, end := first.ZoneBounds()
+	if end.IsZero() || r.Ambiguous == First {
+		return []time.Time{first}
+	}
+	_, now := first.Zone()
+	_, then := end.Zone()
+	second := first.Add(time.Duration(now-then) * time.Second)
+	switch {
+	case then >= now || second.Before(end): // shown once
+		return []time.Time{first}
+	case r.Ambiguous == Second:
+		return []time.Time{second}
+	}
+	return []time.Time{first, second}
+}
+
 // nextShown is the first whole minute behind an instant at which a clock shows a time of
 // the line.
 func (c *Line) nextShown(after time.Time) time.Time {

@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"renga.dev/renga/client"
+)
+
+type scheduleCmd struct {
+	Apply  scheduleApplyCmd  `cmd:"" help:"Store schedules."`
+	List   scheduleListCmd   `cmd:"" help:"List schedules and when they come next."`
+	Show   scheduleShowCmd   `cmd:"" help:"Show a schedule."`
+	Next   scheduleNextCmd   `cmd:"" help:"Preview when a schedule comes next."`
+	Runs   scheduleRunsCmd   `cmd:"" help:"Show the outcome of every due instant."`
+	Pause  schedulePauseCmd  `cmd:"" help:"Let a schedule start nothing until it is resumed."`
+	Resume scheduleResumeCmd `cmd:"" help:"Resume a schedule that was paused."`
+	Delete scheduleDeleteCmd `cmd:"" help:"Delete a schedule; its executions go on."`
+}
+
+type scheduleApplyCmd struct {
+	Files []string `name:"file" short:"f" required:"" placeholder:"FILE"`
+	ID    string   `placeholder:"NAME" help:"Id of the schedule; ${file_id}"`
+}
+
+func (scheduleApplyCmd) Help() string {
+	return `A schedule starts an execution of the newest version of a graph at each of its times.
+
+  {"graph": "report", "input": {"region": "north"}, "cron": "30 2 * * 1-5", "zone": "Europe/Berlin",
+   "nonexistent": "shift", "ambiguous": "first", "overlap": "skip", "catchUp": "1h"}
+
+graph and cron are required. nonexistent says what becomes of a local time that clocks leave out (shift to the moment
+at which they are put forward, or skip), ambiguous which one counts of a time that they show twice (first, second,
+both). overlap says what becomes of an instant while the last execution is active: skip it, queue it, or cancel the
+execution. catchUp is how late an instant may be started after an outage. Every execution gets the member schedule in
+its input, with id, dueAt, localTime and origin.
+
+Examples:
+  renga schedule apply -f nightly.json
+  renga schedule apply --id nightly -f - < schedule.json`
+}
+
+type appliedSchedule struct {
+	File   string `json:"file"`
+	Change string `json:"change"` // created, changed, unchanged
+	*client.StoredSchedule
+}
+
+func (c *scheduleApplyCmd) Run(ctx context.Context, r *remote) error {
+	if err := oneID("schedule", c.ID, c.Files); err != nil {
+		return err
+	}
+	type source struct {
+		name, id string
+		raw      []byte
+	}
+	var sources []source
+	for _, name := range c.Files {
+		id, err := idOf("schedule", name, c.ID)
+		if err != nil {
+			return err
+		}
+		raw, err := r.read(name)
+		if err != nil {
+			return err
+		}
+		sources = append(sources, source{name, id, raw})
+	}
+	t := columns("SCHEDULE, CHANGE, GRAPH, CRON, ZONE, NEXT", func(d *appliedSchedule) []any {
+		return []any{d.ID, d.Change, d.Graph, d.Cron, d.Zone, nextOf(d.StoredSchedule)}
+	})
+	return storeAll(r.App, "stored", sources, func(s source) (appliedSchedule, error) {
+		one, err := r.applySchedule(ctx, s.id, s.raw)
+		one.File = s.name
+		return one, inSource(s.name, err)
+	}, t)
+}
+
+func (r *remote) applySchedule(ctx context.Context, id string, raw []byte) (appliedSchedule, error) {
+	old, err := r.Schedules.Get(ctx, id)
+	if err != nil && !errors.Is(err, client.ErrNotFound) {
+		return appliedSchedule{}, err
+	}
+	stored, created, err := r.Schedules.PutSource(ctx, id, raw)
+	out := appliedSchedule{Change: "changed", StoredSchedule: stored}
+	switch {
+	case err != nil:
+	case created:
+		out.Change = "created"
+	case old != nil && old.UpdatedAt.Equal(stored.UpdatedAt):
+		out.Change = "unchanged"
+	}
+	return out, err
+}
+
+// nextOf is when a schedule comes next.
+func nextOf(s *client.StoredSchedule) any {
+	switch {
+	case s.Paused:
+		return "paused"
+	case s.NextAt.IsZero():
+		return "never"
+	}
+	return s.NextAt
+}
+
+type scheduleListCmd struct{ paging }
+
+func (scheduleListCmd) Help() string {
+	return `Examples:
+  renga schedule list
+  renga schedule list -o json | jq -r '.items[] | select(.paused) | .id'`
+}
+
+func (c *scheduleListCmd) Run(ctx context.Context, r *remote) error {
+	return tabulate(r, &c.paging, columns(
+		"SCHEDULE, GRAPH, CRON, ZONE, OVERLAP, NEXT, LAST STARTED, QUEUED", func(s *client.StoredSchedule) []any {
+			return []any{s.ID, s.Graph, s.Cron, s.Zone, s.Overlap, nextOf(s), s.StartedAt, s.Queued}
+		},
+	))(r.Schedules.List(ctx, c.at()))
+}
+
+type scheduleID struct {
+	ID string `arg:"" help:"Id of the schedule."`
+}
+
+type scheduleShowCmd struct{ scheduleID }
+
+func (scheduleShowCmd) Help() string {
+	return `Examples:
+  renga schedule show nightly
+  renga schedule show nightly -o json`
+}
+
+func (c *scheduleShowCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, printSchedule)(r.Schedules.Get(ctx, c.ID))
+}
+
+func printSchedule(p *printer, s *client.StoredSchedule) {
+	paused := ""
+	if s.Paused {
+		paused = listed("since "+p.cell(s.PausedAt), s.PauseReason)
+	}
+	p.pairs(
+		"schedule", s.ID, "graph", s.Graph, "input", inLine(s.Input), "cron", s.Cron, "zone", s.Zone,
+		"clock changes", fmt.Sprintf("nonexistent: %s, ambiguous: %s", s.Nonexistent, s.Ambiguous),
+		"overlap", s.Overlap, "catch-up", s.CatchUp, "paused", paused, "next", nextOf(s),
+		"last started", s.StartedAt, "execution", s.ExecutionID, "queued", s.Queued,
+		"created", s.CreatedAt, "changed", s.UpdatedAt,
+	)
+}
+
+type scheduleNextCmd struct {
+	scheduleID
+	Count int `short:"n" default:"5" placeholder:"N" help:"How many, 1 to 100."`
+}
+
+func (scheduleNextCmd) Help() string {
+	return `Shows the instants in UTC, and what a clock in the zone of the schedule shows then.
+
+Examples:
+  renga schedule next nightly
+  renga schedule next nightly -n 20`
+}
+
+func (c *scheduleNextCmd) Run(ctx context.Context, r *remote) error {
+	return showAll(r, columns("DUE, LOCAL TIME", func(t *client.ScheduleTime) []any {
+		return []any{t.DueAt, t.LocalTime}
+	}))(r.Schedules.Next(ctx, c.ID, c.Count))
+}
+
+type scheduleRunsCmd struct {
+	scheduleID
+	Outcome string `placeholder:"OUTCOME" help:"With this outcome: STARTED, SKIPPED, MISSED or QUEUED."`
+	From    string `placeholder:"TIME" help:"Due at or after: ${time}."`
+	To      string `placeholder:"TIME" help:"Due before."`
+	paging
+}
+
+func (scheduleRunsCmd) Help() string {
+	return `Every due instant has one outcome. STARTED names the execution. SKIPPED has a reason: OVERLAP (the last
+execution was active), SUPERSEDED (a newer instant was due as well), PAUSED, QUEUE_FULL, REFUSED (it could not be
+started), CHANGED or DELETED (it was waiting). MISSED: no process was up within the catch-up window. QUEUED: it waits
+for the active execution. A row may be about several instants that follow each other.
+
+Examples:
+  renga schedule runs nightly
+  renga schedule runs nightly --outcome MISSED --from 168h`
+}
+
+func (c *scheduleRunsCmd) Run(ctx context.Context, r *remote) error {
+	from, to, err := r.times("--from", c.From, "--to", c.To)
+	if err != nil {
+		return err
+	}
+	return tabulate(r, &c.paging, columns(
+		"DUE, UNTIL, INSTANTS, BY, OUTCOME, WHAT, DECIDED", func(run *client.ScheduleRun) []any {
+			var until any
+			if run.Instants > 1 {
+				until = run.LastAt
+			}
+			return []any{run.DueAt, until, run.Instants, run.Origin, status(run.Outcome), whatOf(run), run.DecidedAt}
+		},
+	))(r.Schedules.Runs(ctx, c.ID, client.ScheduleRunFilter{
+		Outcome: client.ScheduleOutcome(c.Outcome), From: from, To: to,
+	}, c.at()))
+}
+
+// whatOf is what an outcome came to.
+func whatOf(run *client.ScheduleRun) string {
+	what := listed(run.ExecutionID, string(run.Reason), run.Message)
+	switch {
+	case run.Overlapped == "":
+		return what
+	case run.ExecutionID != "":
+		return what + ", cancelled " + run.Overlapped
+	}
+	return what + " with " + run.Overlapped
+}
+
+type schedulePauseCmd struct {
+	scheduleID
+	Reason string `placeholder:"TEXT" help:"Why; the schedule and the audit log show it."`
+	sending
+}
+
+func (schedulePauseCmd) Help() string {
+	return `Instants that come meanwhile are skipped. Those that wait, wait on.
+
+Examples:
+  renga schedule pause nightly --reason "the warehouse is closed"`
+}
+
+func (c *schedulePauseCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, printSchedule)(r.Schedules.PauseWithKey(c.context(ctx), c.IdempotencyKey, c.ID, c.Reason))
+}
+
+type scheduleResumeCmd struct {
+	scheduleID
+	sending
+}
+
+func (scheduleResumeCmd) Help() string {
+	return `Instants that came during the pause stay skipped.
+
+Examples:
+  renga schedule resume nightly`
+}
+
+func (c *scheduleResumeCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, printSchedule)(r.Schedules.ResumeWithKey(c.context(ctx), c.IdempotencyKey, c.ID))
+}
+
+type scheduleDeleteCmd struct{ scheduleID }
+
+func (scheduleDeleteCmd) Help() string {
+	return `Its executions go on, and its ledger is retained for 90 days.
+
+Examples:
+  renga schedule delete nightly`
+}
+
+func (c *scheduleDeleteCmd) Run(ctx context.Context, r *remote) error {
+	if err := r.Schedules.Delete(ctx, c.ID); err != nil {
+		return err
+	}
+	return r.did(map[string]any{"id": c.ID, "deleted": true}, "Deleted schedule %s.", c.ID)
+}
