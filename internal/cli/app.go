@@ -170,6 +170,9 @@ func (a *App) run(ctx context.Context, parser *kong.Kong, args []string) (code i
 				a.eventToken = flag.Target.String()
 			}
 		}
+		if a.Output == asYAML && chosen.Selected().FullPath() != "renga graph show" {
+			return a.report(usage("only renga graph show prints YAML: use -o json or -o table"))
+		}
 		err = chosen.Run()
 		if _, own := fault.As(err); err != nil && a.flaw != nil && !own {
 			err = a.flaw

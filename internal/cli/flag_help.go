@@ -33,7 +33,7 @@ var flagHelp = FlagHelp{
 		"token-file":      "File that holds the token.",
 		"tenant":          "Tenant, for a server with --auth none; otherwise the token names it.",
 		"as":              "User, for a server with --auth none; otherwise the token names it.",
-		"format":          "Form of the answer: table or json (table).",
+		"format":          "Form of the answer: table, json, or of a graph yaml (table).",
 		"correlation-id":  "Name for a chain of work, on every event of it; default: the server makes one.",
 		"idempotency-key": "Makes it safe to repeat: the same key has one effect; default: a new one.",
 		"event-token":     "Token of workflow events and templates; better in the environment.",

@@ -96,13 +96,24 @@ type graphShowCmd struct {
 }
 
 func (graphShowCmd) Help() string {
-	return `Examples:
+	return `With -o yaml it prints a file that graph apply takes: the same graph, without the defaults.
+
+Examples:
   renga graph show order
-  renga graph show order --version 3 -o json`
+  renga graph show order --version 3 -o json
+  renga graph show order -o yaml > order.yaml`
 }
 
 func (c *graphShowCmd) Run(ctx context.Context, r *remote) error {
-	return show(r, printGraph)(r.Graphs.Get(ctx, c.ID, c.Version))
+	got, err := r.Graphs.Get(ctx, c.ID, c.Version)
+	if err == nil && r.Output == asYAML {
+		file, err := graphYAML(r.heard.last())
+		if err == nil {
+			_, err = r.Out.Write(file)
+		}
+		return err
+	}
+	return show(r, printGraph)(got, err)
 }
 
 func printGraph(p *printer, g *client.Graph) {

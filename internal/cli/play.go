@@ -45,9 +45,10 @@ type decision struct {
 var beginning = flow.At(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 
 const (
-	defaultLease = 60 * time.Second // of a claim that does not say
-	beats        = 3                // how often a worker renews a lease in its time, as that of the client does
-	maxEvents    = 100_000          // of a simulation: years of work are renewals of leases above all
+	defaultTaskTime = time.Second
+	defaultLease    = 60 * time.Second // of a claim that does not say
+	beats           = 3                // how often a worker renews a lease in its time, as that of the client does
+	maxEvents       = 100_000          // of a simulation: years of work are renewals of leases above all
 )
 
 // play runs an execution from its creation until nothing happens any more.

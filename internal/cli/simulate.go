@@ -92,27 +92,8 @@ func (c *simulateCmd) player(a *App, plan *flow.Plan) (*player, flow.Data, error
 			return nil, nil, inFile(c.Script, err)
 		}
 	}
-	p := &player{
-		plan: plan, taskTime: c.TaskTime, lease: c.Lease, cancelAfter: uint64(max(s.CancelAfter, 0)),
-		outcomes: s.Outcomes,
-	}
-	if s.TaskTime != nil && c.TaskTime == time.Second {
-		p.taskTime = time.Duration(*s.TaskTime)
-	}
-	if s.Lease != nil && c.Lease == defaultLease {
-		p.lease = time.Duration(*s.Lease)
-	}
-	if c.CancelAfter > 0 {
-		p.cancelAfter = uint64(c.CancelAfter)
-	}
-	if p.taskTime < 0 || c.CancelAfter < 0 {
-		return nil, nil, usage("--task-time and --cancel-after cannot be negative")
-	}
-	if err := checkLease(p.lease); err != nil {
-		return nil, nil, err
-	}
-	if p.outcomes == nil {
-		p.outcomes = map[string]outcomes{}
+	if s.Outcomes == nil {
+		s.Outcomes = map[string]outcomes{}
 	}
 	given := map[string]outcomes{}
 	for _, text := range c.Outcome {
@@ -122,19 +103,53 @@ func (c *simulateCmd) player(a *App, plan *flow.Plan) (*player, flow.Data, error
 		}
 		given[node] = append(given[node], one)
 	}
-	maps.Copy(p.outcomes, given)
-	for node, list := range p.outcomes {
-		for i := range list {
-			if err := list[i].check(plan, node); err != nil {
-				return nil, nil, err
-			}
-		}
+	maps.Copy(s.Outcomes, given)
+	if s.TaskTime == nil || c.TaskTime != defaultTaskTime {
+		s.TaskTime = (*flow.Duration)(&c.TaskTime)
+	}
+	if s.Lease == nil || c.Lease != defaultLease {
+		s.Lease = (*flow.Duration)(&c.Lease)
+	}
+	if c.CancelAfter != 0 {
+		s.CancelAfter = c.CancelAfter
+	}
+	p, err := newPlayer(plan, &s)
+	if err != nil {
+		return nil, nil, err
 	}
 	input, err := a.object("--input", c.Input)
 	if input != nil {
 		s.Input = jsontext.Value(input)
 	}
 	return p, flow.Data(s.Input), err
+}
+
+// newPlayer plays a graph as a script says.
+func newPlayer(plan *flow.Plan, s *script) (*player, error) {
+	p := &player{
+		plan: plan, outcomes: s.Outcomes, cancelAfter: uint64(max(s.CancelAfter, 0)),
+		taskTime: defaultTaskTime, lease: defaultLease,
+	}
+	if s.TaskTime != nil {
+		p.taskTime = time.Duration(*s.TaskTime)
+	}
+	if s.Lease != nil {
+		p.lease = time.Duration(*s.Lease)
+	}
+	if p.taskTime < 0 || s.CancelAfter < 0 {
+		return nil, usage("the time of a task and the event to cancel after cannot be negative")
+	}
+	if err := checkLease(p.lease); err != nil {
+		return nil, err
+	}
+	for node, list := range p.outcomes {
+		for i := range list {
+			if err := list[i].check(plan, node); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p, nil
 }
 
 // simulation is a play as scripts see it.

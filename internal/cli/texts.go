@@ -29,7 +29,7 @@ func texts(scopes, worker string) kong.Option {
 		"listed":               strings.Replace(definitionKinds, "stages,", "", 1),
 		"dead_letter_statuses": "OPEN,REDRIVING,SKIPPING,APPLIED,SKIPPED,STALE,DUPLICATE",
 		"item_statuses":        "PENDING,APPLIED,ALREADY,REFUSED,FAILED",
-		"outputs":              "table,json",
+		"outputs":              "table,json,yaml",
 		"reason_classes": "" +
 			"auth,validation,template_conflict,run_conflict,unsupported_action,infra",
 		"recheck_statuses": "queued,running,succeeded,failed,canceled,planned",

@@ -217,6 +217,30 @@ func (r *Retry) withDefaults(def *Retry) *Retry {
 	return &full
 }
 
+// WithoutDefaults is a copy of the graph without what an author need not write.
+func (g Graph) WithoutDefaults() Graph {
+	short := Graph{Nodes: append([]NodeSpec{}, g.Nodes...), Edges: append([]Edge{}, g.Edges...)}
+	retry := defaultRetry()
+	for i := range short.Nodes {
+		n := &short.Nodes[i]
+		if n.Queue == DefaultQueue {
+			n.Queue = ""
+		}
+		if n.Retry != nil && n.Retry.Except == nil && n.Retry.same(&retry) {
+			n.Retry = nil
+		}
+		if n.Policy == DefaultPolicy {
+			n.Policy = ""
+		}
+	}
+	for i := range short.Edges {
+		if short.Edges[i].On == OnSuccess {
+			short.Edges[i].On = ""
+		}
+	}
+	return short
+}
+
 // same compares all but the codes.
 func (r *Retry) same(other *Retry) bool {
 	return r.MaxAttempts == other.MaxAttempts && r.InitialInterval == other.InitialInterval &&

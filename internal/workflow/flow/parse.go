@@ -28,7 +28,7 @@ const CodeInvalidGraph = "INVALID_GRAPH"
 // repeated members, wrong types, null, trailing data. Whether it can run is for Compile to say.
 func ParseGraph(data []byte, yaml bool) (Graph, error) {
 	if yaml {
-		converted, err := yamlToJSON(data)
+		converted, err := YAMLToJSON(data)
 		if err != nil {
 			return Graph{}, err
 		}

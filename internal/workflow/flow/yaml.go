@@ -24,8 +24,8 @@ const (
 // maxReason is how much is repeated of what the YAML reader says: it quotes the document.
 const maxReason = 256
 
-// yamlToJSON writes a YAML document as JSON. Repeated keys stay, for the JSON side to refuse.
-func yamlToJSON(data []byte) ([]byte, error) {
+// YAMLToJSON writes a YAML document as JSON. Repeated keys stay, for the JSON side to refuse.
+func YAMLToJSON(data []byte) ([]byte, error) {
 	if len(data) > MaxYAML {
 		const why = "a graph in YAML may have %d bytes; send a larger one as JSON"
 		return nil, fault.New(fault.TooLarge, "", why, MaxYAML)
