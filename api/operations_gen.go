@@ -16,6 +16,8 @@ var scopes = []string{
 	"tasks:work",
 	"schedules:read",
 	"schedules:write",
+	"workflow:read",
+	"workflow:write",
 	"events:read",
 	"events:write",
 	"audit:read",
@@ -43,16 +45,28 @@ var scopes = []string{
 var operations = []Operation{
 	{
 		"deliverWorkflowEvent", "POST", "/api/workflow-events",
-		"workflow", "", "workflow.events", "x-idempotency-key", false,
+		"workflow", "workflow:write", "workflow.events", "x-idempotency-key", false,
 	},
-	{"summarizeWorkflowEvents", "GET", "/api/workflow-events/summary", "workflow", "", "workflow.read", "", false},
-	{"listWorkflowTemplates", "GET", "/api/workflow-templates", "workflow", "", "workflow.read", "", false},
+	{
+		"summarizeWorkflowEvents", "GET", "/api/workflow-events/summary",
+		"workflow", "workflow:read", "workflow.read", "", false,
+	},
+	{
+		"listWorkflowTemplates", "GET", "/api/workflow-templates",
+		"workflow", "workflow:read", "workflow.read", "", false,
+	},
 	{
 		"deleteWorkflowTemplate", "DELETE", "/api/workflow-templates/{id}",
-		"workflow", "", "workflow.write", "", false,
+		"workflow", "workflow:write", "workflow.write", "", false,
 	},
-	{"getWorkflowTemplate", "GET", "/api/workflow-templates/{id}", "workflow", "", "workflow.read", "", false},
-	{"putWorkflowTemplate", "PUT", "/api/workflow-templates/{id}", "workflow", "", "workflow.write", "", false},
+	{
+		"getWorkflowTemplate", "GET", "/api/workflow-templates/{id}",
+		"workflow", "workflow:read", "workflow.read", "", false,
+	},
+	{
+		"putWorkflowTemplate", "PUT", "/api/workflow-templates/{id}",
+		"workflow", "workflow:write", "workflow.write", "", false,
+	},
 	{"listApprovals", "GET", "/approvals", "crm", "approvals:read", "approvals.read", "", false},
 	{"submitApproval", "POST", "/approvals", "crm", "approvals:write", "approvals.write", "Idempotency-Key", false},
 	{"getApproval", "GET", "/approvals/{id}", "crm", "approvals:read", "approvals.read", "", false},

@@ -35,7 +35,7 @@ type call struct {
 	wait         time.Duration // that the server may take before it answers
 	retryFor     time.Duration // default that of the Config
 	match        string        // the version that what is changed must have; "": any
-	event        bool          // it goes by Config.EventToken in place of Token
+	event        bool          // it goes by Config.EventToken, where there is one, in place of Token
 }
 
 // keyedOperation is an operation of the contract that takes an idempotency key.
@@ -237,7 +237,7 @@ func (c *transport) send(ctx context.Context, server string, q *call, header htt
 	if q.event && c.cfg.EventToken != "" {
 		req.Header.Set("X-Workflow-Event-Token", c.cfg.EventToken)
 	}
-	if c.cfg.Token != nil && !q.event {
+	if c.cfg.Token != nil && (!q.event || c.cfg.EventToken == "") {
 		token, err := c.cfg.Token(ctx)
 		if err != nil {
 			return nil, noAnswer{fmt.Errorf("the token: %w", err)}

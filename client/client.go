@@ -26,7 +26,7 @@ type Config struct {
 	// Token gives the bearer token. It is asked for every try, so it may renew one
 	// that expires. Default: none is sent.
 	Token func(context.Context) (string, error)
-	// EventToken is what workflow events and templates go by in place of Token.
+	// EventToken is what workflow events and templates go by in place of Token; "": they go by Token.
 	EventToken string
 	// Tenant and User are who to act as, on servers with --auth none only.
 	Tenant, User string

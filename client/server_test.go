@@ -64,7 +64,7 @@ func serve(at app.Place, address string) (*server, error) { return serveWith(at,
 
 // serveWith is serve; with told, the services are told of events.
 func serveWith(at app.Place, address string, told bool) (*server, error) {
-	pass, err := gate.NewEventToken(eventToken, "")
+	pass, err := gate.NewEventToken(eventToken, "", false)
 	if err != nil {
 		return nil, err
 	}

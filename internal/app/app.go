@@ -125,7 +125,7 @@ func New(ctx context.Context, cfg Config) (_ *App, err error) {
 func assemble(cfg Config, telemetry *gate.Telemetry) (a *App, err error) {
 	cfg.KeyRetention = cmp.Or(cfg.KeyRetention, defaultRetention)
 	if cfg.EventPass == nil {
-		if cfg.EventPass, err = gate.NewEventToken("", ""); err != nil {
+		if cfg.EventPass, err = gate.NewEventToken("", "", false); err != nil {
 			return nil, err
 		}
 	}

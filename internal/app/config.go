@@ -41,7 +41,7 @@ type Config struct {
 	Consumers    []string              // choices for consumers; see bus.Configure
 	Recheck      recheck.RecheckConfig // its times; the rest is set here
 	Inbound      inbound.Config        // its actions and retention; the rest is set here
-	EventPass    *gate.EventToken      // lets senders of workflow events in; nil: everybody
+	EventPass    *gate.EventToken      // lets senders of workflow events in; nil: whoever may, by mode and scope
 	Airflow      *airflow.Config       // nil: workers do the checks of strategies
 
 	NATSURL        string      // "": the server inside, in the data folder

@@ -17,7 +17,7 @@ func TestTheTokenOfWorkflowEventsIsShownAndNeverPrinted(t *testing.T) {
 		{"template", "show", "x"},
 		{"template", "delete", "x"},
 		{"template", "list", "--event-token", "s3cret-wrong"},
-		{"template", "list", "--token", "s3cret"},
+		{"template", "list", "--token", "s3cret-wrong"},
 	} {
 		out, errs, code := r.run(args...)
 		if code != exitDenied || !strings.Contains(errs, "Invalid workflow event token.") ||
@@ -29,6 +29,7 @@ func TestTheTokenOfWorkflowEventsIsShownAndNeverPrinted(t *testing.T) {
 		}
 	}
 	r.must("", "template", "list", "--event-token", "s3cret")
+	r.must("", "template", "list", "--token", "s3cret") // which goes as a bearer token
 	t.Setenv("AX_WORKFLOW_EVENT_TOKEN", "s3cret")
 	r.must("", "template", "list")
 	if _, errs, code := r.run("event", "send", "--template", "x"); code != exitNotFound {

@@ -73,7 +73,7 @@ func newRig(t *testing.T, o options) *rig {
 	r := &rig{t: t, clock: &clock{}, dir: t.TempDir()}
 	r.clock.at.Store(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC).UnixMilli())
 	r.mail = bustest.NewEvents(t, r.clock.Now)
-	pass, err := gate.NewEventToken(o.token, "")
+	pass, err := gate.NewEventToken(o.token, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}

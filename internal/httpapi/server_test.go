@@ -60,15 +60,16 @@ type server struct {
 
 // options change how a server is made.
 type options struct {
-	auth      gate.AuthConfig
-	heartbeat time.Duration
-	idle      bool // bulks do not work until the test says so
-	consumers []bus.Consumer
-	token     string         // of workflow events; "": everybody is let in
-	owner     string         // tenant of workflow events, in mode jwt
-	trigger   inbound.Config // retention and actions
-	down      func() bool    // whether those who check cannot be reached; nil: never
-	log       *slog.Logger   // of the gate and of workflow events; nil: nowhere
+	auth       gate.AuthConfig
+	heartbeat  time.Duration
+	idle       bool // bulks do not work until the test says so
+	consumers  []bus.Consumer
+	token      string         // of workflow events; "": everybody is let in
+	owner      string         // tenant of workflow events, in mode jwt
+	openEvents bool           // without a token, also in mode jwt
+	trigger    inbound.Config // retention and actions
+	down       func() bool    // whether those who check cannot be reached; nil: never
+	log        *slog.Logger   // of the gate and of workflow events; nil: nowhere
 
 	rates map[string]gate.Rate // by rate class; nil: nothing is limited
 	open  map[string]gate.Open // by open class; nil: the defaults
@@ -122,7 +123,7 @@ func (s *server) config(o options) app.Config {
 	for i := range consumers {
 		consumers[i].Handle = s.mail.Handle
 	}
-	pass, err := gate.NewEventToken(o.token, o.owner)
+	pass, err := gate.NewEventToken(o.token, o.owner, o.openEvents)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -110,6 +110,50 @@ func TestWorkflowEventsBelongToTheirOwnTenant(t *testing.T) {
 	free.get("/audit").has("total", "1")
 }
 
+// TRG-2: in mode jwt, a server without a token of workflow events asks for bearer tokens.
+func TestWithoutATokenOfWorkflowEventsModeJWTAsksForBearerTokensWithTheScope(t *testing.T) {
+	issuer, auth := newIssuer(t)
+	s := newServerWith(t, options{auth: auth, owner: other})
+	scopes := map[string]string{"GET": "workflow:read", "PUT": "workflow:write", "DELETE": "workflow:write"}
+	scopes["POST"] = scopes["PUT"]
+	for _, route := range workflowPaths() {
+		s.do(route[0], route[1], "").refused(401, "a bearer token is required", unauthorized)
+		s.do(route[0], route[1]+"?token=any", "", "x-workflow-event-token", "any").
+			refused(401, "a bearer token is required", unauthorized)
+		s.do(route[0], route[1], "", issuer.header("mika", "executions:write graphs:write")...).
+			refused(403, "this needs the scope "+scopes[route[0]], "auth http_403 retry_after_fix")
+		if r := s.do(route[0], route[1], "", issuer.header("mika", scopes[route[0]])...); r.status == 401 ||
+			r.status == 403 {
+			t.Errorf("%s: %d %s", r.asked, r.status, r.body)
+		}
+	}
+}
+
+func TestAWorkflowEventWithABearerTokenBelongsToTheTenantOfTheToken(t *testing.T) {
+	issuer, auth := newIssuer(t)
+	s := newServerWith(t, options{auth: auth, owner: other})
+	sender := issuer.header("mika", "workflow:read workflow:write executions:read audit:read")
+	s.do("PUT", templatesPath+"a",
+		`{"name":"A","year":2026,"month":1,"steps":[{"action":"preflight","trigger_kind":"external_event"}]}`,
+		append(sender, "X-Tenant-Id", other)...).is(201)
+	run := s.event("{}", sender...).ran(false)
+	s.get("/executions/"+run, sender...).is(200)
+	s.event("{}").refused(401, "a bearer token is required", unauthorized)
+	s.event("{}", issuer.header("mika", "workflow:read")...).
+		refused(403, "this needs the scope workflow:write", "auth http_403 retry_after_fix")
+	// The delivery that was refused without a token is that of the server's tenant of workflow events.
+	s.get("/audit?action=workflow_event", sender...).has("total", "2").has("items.0.outcome", "refused")
+}
+
+func TestTheFlagOpensWorkflowEventsInModeJWT(t *testing.T) {
+	issuer, auth := newIssuer(t)
+	s := newServerWith(t, options{auth: auth, openEvents: true})
+	s.do("PUT", templatesPath+"a",
+		`{"name":"A","year":2026,"month":1,"steps":[{"action":"preflight","trigger_kind":"external_event"}]}`).is(201)
+	run := s.event("{}", "X-Tenant-Id", other).ran(false)
+	s.get("/executions/"+run, issuer.header("mika", "executions:read")...).is(200)
+}
+
 // journal is a log that a test reads.
 type journal struct {
 	mu   sync.Mutex

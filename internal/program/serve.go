@@ -48,6 +48,7 @@ type serveCmd struct {
 	ArtifactURLLife  time.Duration `default:"5m" env:"RENGA_ARTIFACT_URL_LIFE" placeholder:"DURATION"`
 	PublicURL        string        `name:"public-url" env:"RENGA_PUBLIC_URL" placeholder:"URL"`
 	Actions          []string      `name:"workflow-actions" env:"AX_WORKFLOW_EVENT_ACTIONS" placeholder:"NAME,…"`
+	OpenEvents       bool          `name:"open-workflow-events" env:"RENGA_OPEN_WORKFLOW_EVENTS"`
 	Airflow          airflowFlags  `embed:"" prefix:"airflow-"`
 	NoBus            bool          `name:"no-bus" hidden:""`
 	LogFormat        string        `default:"text" enum:"text,json" env:"RENGA_LOG_FORMAT"`
@@ -91,6 +92,9 @@ func (c *serveCmd) check() error {
 			"tokens are signed with")
 	case c.Auth == string(gate.ModeNone) && c.JWTKeys != "":
 		return errors.New("--jwt-keys has no effect with --auth none: add --auth jwt, or leave it out")
+	case c.OpenEvents && c.Auth == string(gate.ModeNone):
+		return errors.New("--open-workflow-events has no effect with --auth none, which lets everybody in: " +
+			"leave it out")
 	case c.HeavyRequests < 0 || c.HeavyRequests > 1024:
 		return errors.New("--heavy-requests must be 1 to 1024, or 0 for four per core")
 	case c.KeyRetention < time.Minute:
@@ -195,7 +199,7 @@ func (c *serveCmd) config(ctx context.Context, log *slog.Logger) (cfg app.Config
 	if cfg.NATSListen, err = c.listen(); err != nil {
 		return cfg, nil, err
 	}
-	if cfg.EventPass, cfg.Inbound, warnings, err = readWorkflow(os.Getenv, c.Actions); err != nil {
+	if cfg.EventPass, cfg.Inbound, warnings, err = readWorkflow(os.Getenv, c.Actions, c.OpenEvents); err != nil {
 		return cfg, nil, err
 	}
 	cfg.Airflow, err = c.Airflow.config(os.Getenv)
@@ -220,7 +224,7 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 		log.Warn("without authentication every program on this machine may do everything; " +
 			"use --auth jwt to change that")
 	}
-	warnWorkflow(log, cfg.EventPass, warnings)
+	warnWorkflow(log, cfg.EventPass, cfg.Auth.Mode, warnings)
 	if addr := a.FollowAddr(); addr != nil {
 		log.Info("events can be followed over NATS", "address", addr.String())
 	}

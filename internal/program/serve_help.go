@@ -36,6 +36,8 @@ var serveHelp = map[string]string{
 	"artifact-url-life": "How long the URL of an artifact of a re-check is good (${default}).",
 	"public-url": "Where callers reach this process, for URLs that it gives them, which have no host " +
 		"without it; web pages of this origin are its own.",
+	"open-workflow-events": "With --auth jwt and without AX_WORKFLOW_EVENT_TOKEN: let everybody send workflow events " +
+		"and store templates, who needs a token with the scope workflow:write otherwise.",
 	"workflow-actions": "First actions that a workflow event may start; the default are those of the document.",
 	"no-bus":           "Publish nothing, to measure what publishing costs.",
 	"log-format":       "Form of the log: text or json (${default}).",

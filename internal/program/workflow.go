@@ -20,7 +20,8 @@ const (
 
 // workflowHelp explains them in the help of serve.
 const workflowHelp = `Workflow events are set up by the environment:
-  AX_WORKFLOW_EVENT_TOKEN             what senders of events have to show; without it everybody is let in
+  AX_WORKFLOW_EVENT_TOKEN             what senders of events have to show; without it everybody is let in, with
+                                      --auth jwt who has a token with the scope workflow:read or workflow:write
   AX_WORKFLOW_EVENT_TENANT            UUID of the tenant of workflow events and templates, with --auth jwt
                                       (the default tenant)
   AX_WORKFLOW_EVENT_MAX_RECEIPTS      keys of events that are remembered for a tenant (1000)
@@ -31,9 +32,9 @@ const workflowHelp = `Workflow events are set up by the environment:
 // events under the wrong tenant, is refused; a retention that cannot be used is the
 // default.
 func readWorkflow(
-	getenv func(string) string, actions []string,
+	getenv func(string) string, actions []string, open bool,
 ) (pass *gate.EventToken, cfg inbound.Config, warnings []string, err error) {
-	if pass, err = gate.NewEventToken(getenv(envEventToken), getenv(envEventTenant)); err != nil {
+	if pass, err = gate.NewEventToken(getenv(envEventToken), getenv(envEventTenant), open); err != nil {
 		return nil, cfg, nil, fmt.Errorf("%s or %s: %w", envEventToken, envEventTenant, err)
 	}
 	for _, action := range actions {
@@ -51,11 +52,11 @@ func readWorkflow(
 }
 
 // warnWorkflow says what an operator should know of how workflow events are set up.
-func warnWorkflow(log *slog.Logger, pass *gate.EventToken, warnings []string) {
+func warnWorkflow(log *slog.Logger, pass *gate.EventToken, mode gate.Mode, warnings []string) {
 	for _, warning := range warnings {
 		log.Warn("a setting of workflow events cannot be used", "error", warning)
 	}
-	if pass.Open() {
+	if pass.Open(mode) {
 		log.Warn("workflow events and templates are open to everybody who reaches this address; set " + envEventToken +
 			" to change that")
 	}

@@ -203,7 +203,7 @@ func (x *exchange) tellRefused(err error) {
 			slog.String(keyCorrelation, x.call.CorrelationID), slog.String(keyRequest, x.call.RequestID))
 	}
 	switch {
-	case x.gate.refusals == nil || x.route.Pass != nil: // who has a pass of its own audits itself
+	case x.gate.refusals == nil || x.route.Pass != nil && !x.bearer(): // who has a pass of its own audits itself
 	case few:
 		x.gate.refusals.note(ctx, x.refusal(from, err), x.started)
 	default:
@@ -218,11 +218,21 @@ func (x *exchange) prove() (challenge string, err error) {
 		x.call.Principal, challenge, err = x.gate.auth.admit(x.r, x.route)
 		return challenge, err
 	}
+	if x.bearer() {
+		p, challenge, err := x.gate.auth.admit(x.r, x.route)
+		if p.Tenant != "" { // else it stays the visitor's
+			x.call.Principal = p
+		}
+		return challenge, err
+	}
 	if err := x.route.Pass.Check(x.shown); err != nil {
 		return `Bearer realm="renga"`, err
 	}
 	return "", x.unknown
 }
+
+// bearer reports whether the route's pass leaves it to tokens and scopes who is let in.
+func (x *exchange) bearer() bool { return x.gate.auth.mode == ModeJWT && x.route.Pass.Bearer() }
 
 // open counts a request that may stay open for long.
 func (x *exchange) open() error {

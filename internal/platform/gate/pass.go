@@ -22,23 +22,32 @@ type Pass interface {
 	// Tenant is whose the request is in mode jwt. In mode none it is the one in
 	// X-Tenant-Id, as everywhere.
 	Tenant() string
+	// Bearer reports whether callers are let in by their tokens and scopes after all, in mode jwt.
+	Bearer() bool
 }
 
 // EventToken is the pass of workflow events: one text that sender and server share.
 // The zero value lets nobody in.
 type EventToken struct {
 	digest [sha256.Size]byte
-	open   bool
+	unset  bool // there is no token to compare with
+	bearer bool // instead, in mode jwt, callers show their own
 	tenant string
 }
 
 // maxEventToken is the longest token that can be set, in bytes: any header holds it.
 const maxEventToken = 1024
 
-// NewEventToken makes the pass of workflow events. Without a token everybody is let
-// in. The tenant is a UUID; "" is the default tenant.
-func NewEventToken(token, tenant string) (*EventToken, error) {
-	e := &EventToken{digest: sha256.Sum256([]byte(token)), open: token == "", tenant: defaultTenant}
+// NewEventToken makes the pass of workflow events. Without a token everybody is let in; in mode jwt only
+// whoever has a bearer token with the scope of the route, unless they are open. The tenant is a UUID; "" is the
+// default tenant.
+func NewEventToken(token, tenant string, open bool) (*EventToken, error) {
+	e := &EventToken{
+		digest: sha256.Sum256([]byte(token)), unset: token == "", bearer: token == "" && !open, tenant: defaultTenant,
+	}
+	if open && token != "" {
+		return nil, errors.New("workflow events cannot have a token and be open to everybody; choose one")
+	}
 	if strings.TrimSpace(token) != token {
 		return nil, errors.New("the workflow event token begins or ends with white space, which a header cannot carry")
 	}
@@ -56,8 +65,11 @@ func NewEventToken(token, tenant string) (*EventToken, error) {
 	return e, nil
 }
 
-// Open reports that everybody is let in.
-func (e *EventToken) Open() bool { return e.open }
+// Open reports that everybody is let in, in a mode.
+func (e *EventToken) Open(mode Mode) bool { return e.unset && (mode != ModeJWT || !e.bearer) }
+
+// Bearer reports that there is no token of workflow events, and callers of mode jwt show their own.
+func (e *EventToken) Bearer() bool { return e.bearer }
 
 // Tenant is whose workflow events are in mode jwt.
 func (e *EventToken) Tenant() string { return e.tenant }
@@ -95,7 +107,7 @@ const malformedQuery = "%"
 // length either.
 func (e *EventToken) Check(shown string) error {
 	digest := sha256.Sum256([]byte(shown))
-	if e.open || subtle.ConstantTimeCompare(digest[:], e.digest[:]) == 1 {
+	if e.unset || subtle.ConstantTimeCompare(digest[:], e.digest[:]) == 1 {
 		return nil
 	}
 	return fault.New(fault.Unauthorized, "", "Invalid workflow event token.")

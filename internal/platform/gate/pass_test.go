@@ -24,7 +24,7 @@ const (
 
 func eventToken(t *testing.T, token, tenant string) *EventToken {
 	t.Helper()
-	e, err := NewEventToken(token, tenant)
+	e, err := NewEventToken(token, tenant, token == "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestAnEventTokenIsTheFirstOfThreeSources(t *testing.T) {
 	}
 }
 
-func TestWithoutAnEventTokenEverybodyIsLetIn(t *testing.T) {
+func TestWhereWorkflowEventsAreOpenEverybodyIsLetIn(t *testing.T) {
 	d := openDoor(t, Config{Auth: jwtAuth(t)}, Route{
 		Pattern: "GET /api/workflow-x", Surface: Workflow, Pass: eventToken(t, "", ""), Do: ok,
 	}, Route{Pattern: "GET /things", Do: ok})
@@ -102,6 +102,12 @@ func TestWithoutAnEventTokenEverybodyIsLetIn(t *testing.T) {
 	}
 }
 
+func TestWorkflowEventsCannotHaveATokenAndBeOpen(t *testing.T) {
+	if _, err := NewEventToken("s3cret", "", true); err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestATokenThatCannotWorkIsRefusedAtTheStart(t *testing.T) {
 	for _, tc := range []struct{ token, tenant string }{
 		{" ", ""},
@@ -112,7 +118,7 @@ func TestATokenThatCannotWorkIsRefusedAtTheStart(t *testing.T) {
 		{"s3cret", "acme"},
 		{"s3cret", "{" + eventTenant + "}"},
 	} {
-		_, err := NewEventToken(tc.token, tc.tenant)
+		_, err := NewEventToken(tc.token, tc.tenant, false)
 		if err == nil {
 			t.Errorf("%q, %q: it was taken", tc.token, tc.tenant)
 		} else if strings.Contains(err.Error(), "s3") {

@@ -46,7 +46,7 @@ type Route struct {
 	Stream    bool          // the handler writes to Call.Stream; its Reply is not looked at unless it wrote nothing
 	Whole     bool          // with Stream: all of it or an error; when Do fails after it began, the connection is cut
 	Public    bool          // no token is asked for
-	Pass      Pass          // how callers are let in, in both modes, in place of tokens and scopes; nil: by those
+	Pass      Pass          // how callers are let in, in place of tokens and scopes; nil: by those
 
 	// Deprecated is since when the route should not be used any more, or from when; it goes
 	// out as the header Deprecation. Sunset is when it may be gone, as the header Sunset, at
