@@ -34,6 +34,8 @@ type NodeSpec struct {
 	Retry *Retry `json:"retry,omitempty"`
 	// Task: per attempt. Wait: until it is resumed.
 	Timeout string `json:"timeout,omitempty"`
+	// Wait: after so long it succeeds by itself. Excludes timeout.
+	For string `json:"for,omitempty"`
 	// Wait.
 	WaitKey string `json:"waitKey,omitempty"`
 	// Join; ALL_SUCCESS unless given.
@@ -50,7 +52,8 @@ type NodeSpec struct {
 type Edge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	On   string `json:"on,omitempty"`
+	// timeout leads on from a Wait that nobody resumed in time; these edges come before failure.
+	On string `json:"on,omitempty"`
 	// A CEL expression over input, outputs (by node), output and error. Except from a Fork, the
 	// first edge in list order whose condition holds is taken.
 	When string `json:"when,omitempty"`

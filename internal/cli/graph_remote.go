@@ -137,8 +137,8 @@ func settings(n *client.NodeSpec) string {
 			retry += ", none after " + strings.Join(r.Except, " or ")
 		}
 	}
-	return listed(with("queue ", n.Queue), retry, with("timeout ", n.Timeout), with("key ", n.WaitKey),
-		string(n.Policy), n.Expression, with("outcome ", n.Outcome))
+	return listed(with("queue ", n.Queue), retry, with("timeout ", n.Timeout), with("for ", n.For),
+		with("key ", n.WaitKey), string(n.Policy), n.Expression, with("outcome ", n.Outcome))
 }
 
 type graphListCmd struct{ paging }

@@ -187,6 +187,9 @@ func (p *player) take(spec *flow.NodeSpec) outcome {
 	case len(list) > 0 && list[len(list)-1].Do != doWait:
 		return list[len(list)-1]
 	}
+	if spec.For != 0 {
+		return outcome{Do: doTimeout} // nobody has to do anything
+	}
 	return outcome{Do: outcomesOf[spec.Type][0]}
 }
 

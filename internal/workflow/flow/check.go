@@ -30,6 +30,12 @@ func checkNode(i int, n *NodeSpec) error {
 		return refuseField(n, "timeout", "must be more than 0s")
 	case n.Timeout > Duration(MaxSpan):
 		return refuseField(n, "timeout", "must be at most %s", hours(MaxSpan))
+	case n.For < 0:
+		return refuseField(n, "for", "must be more than 0s")
+	case n.For > Duration(MaxSpan):
+		return refuseField(n, "for", "must be at most %s", hours(MaxSpan))
+	case n.For != 0 && n.Timeout != 0:
+		return refuseField(n, "for", "excludes timeout: a Wait either succeeds or fails when nobody resumes it")
 	case !validWaitKey(n.WaitKey):
 		return refuseField(n, "waitKey", "must be 1 to %d characters", MaxWaitKey)
 	case n.Outcome != "" && (!ValidName(n.Outcome) || len(n.Outcome) > MaxOutcome):
@@ -53,6 +59,7 @@ func checkFields(n *NodeSpec) error {
 		{"queue", n.Queue != "", task, "a Task"},
 		{"retry", n.Retry != nil, task, "a Task"},
 		{"timeout", n.Timeout != 0, task || wait, "a Task or a Wait"},
+		{"for", n.For != 0, wait, "a Wait"},
 		{"waitKey", n.WaitKey != "", wait, "a Wait"},
 		{"policy", n.Policy != "", join, "a Join"},
 		{"expression", n.Expression != "", join, "a Join"},
@@ -124,13 +131,14 @@ func (c *compiler) checkEdge(k int, e *Edge) (from, to int, err error) {
 		return 0, 0, invalidGraph(field("from"), "there is no node %q", shorten(e.From))
 	case to < 0:
 		return 0, 0, invalidGraph(field("to"), "there is no node %q", shorten(e.To))
-	case e.On != OnSuccess && e.On != OnFailure:
-		return 0, 0, invalidGraph(field("on"), "%q does not exist: use %s or %s", shorten(string(e.On)), OnSuccess,
-			OnFailure)
+	case e.On != OnSuccess && e.On != OnFailure && e.On != OnTimeout:
+		return 0, 0, invalidGraph(field("on"), "%q does not exist: use %s, %s or %s", shorten(string(e.On)), OnSuccess,
+			OnFailure, OnTimeout)
 	case from == to:
 		return 0, 0, refuse("node", e.From, "has an edge to itself")
 	}
-	kind := c.nodes[from].spec.Type
+	spec := &c.nodes[from].spec
+	kind := spec.Type
 	switch {
 	case kind.Terminal():
 		return 0, 0, refuse("node", e.From, "is a %s node: no edge may leave it", kind)
@@ -139,6 +147,8 @@ func (c *compiler) checkEdge(k int, e *Edge) (from, to int, err error) {
 	case e.On == OnFailure && kind != TaskKind && kind != WaitKind && kind != JoinKind:
 		return 0, 0, refuse("node", e.From, "is a %s node: only a Task, a Wait or a Join has failure edges",
 			kind)
+	case e.On == OnTimeout && (kind != WaitKind || spec.Timeout == 0):
+		return 0, 0, refuse("node", e.From, "has a timeout edge: only a Wait with a timeout has them")
 	}
 	return from, to, nil
 }

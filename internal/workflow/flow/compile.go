@@ -133,7 +133,7 @@ func (c *compiler) addEdges() error {
 	type pair struct{ from, to int }
 	known := make(map[pair]bool, len(c.graph.Edges))
 	open := make(map[Outcome]map[int]int) // outcome, node: where its unconditional edge leads
-	for _, on := range []Outcome{OnSuccess, OnFailure} {
+	for _, on := range []Outcome{OnSuccess, OnFailure, OnTimeout} {
 		open[on] = make(map[int]int)
 	}
 	for k := range c.graph.Edges {
@@ -160,11 +160,8 @@ func (c *compiler) addEdges() error {
 			}
 			edge.outputs = c.outputs(edge.when)
 		}
-		if e.On == OnFailure {
-			c.nodes[from].failure = append(c.nodes[from].failure, edge)
-		} else {
-			c.nodes[from].success = append(c.nodes[from].success, edge)
-		}
+		edges := c.nodes[from].edges(e.On)
+		*edges = append(*edges, edge)
 		if !known[pair{from, to}] {
 			known[pair{from, to}] = true
 			c.nodes[to].preds = append(c.nodes[to].preds, from)

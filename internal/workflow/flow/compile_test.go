@@ -16,7 +16,7 @@ func compileYAML(t *testing.T, text string) (*Plan, error) {
 }
 
 // outline writes a graph from a short text: "s:Start a:Task e:Success | s>a a>e", with
-// a>!e for a failure edge and a>?e for one with a condition.
+// a>!e for a failure edge, a>~e for a timeout edge and a>?e for one with a condition.
 func outline(text string) string {
 	nodes, edges, _ := strings.Cut(text, "|")
 	var b strings.Builder
@@ -33,6 +33,9 @@ func outline(text string) string {
 		rest := ""
 		if cut, ok := strings.CutPrefix(to, "!"); ok {
 			to, rest = cut, ", on: failure"
+		}
+		if cut, ok := strings.CutPrefix(to, "~"); ok {
+			to, rest = cut, ", on: timeout"
 		}
 		if cut, ok := strings.CutPrefix(to, "?"); ok {
 			to, rest = cut, rest+", when: input.x"
@@ -96,7 +99,7 @@ func TestAGraphThatCannotRunIsRefused(t *testing.T) {
 			"unknown outcome",
 			"nodes: [{nodeId: s, type: Start}, {nodeId: e, type: Success}]\nedges: [{from: s, to: e, " +
 				"on: done}]\n",
-			`edges[0].on: "done" does not exist: use success or failure`,
+			`edges[0].on: "done" does not exist: use success, failure or timeout`,
 			"",
 			"edges[0].on",
 		},
@@ -128,6 +131,10 @@ func TestAGraphThatCannotRunIsRefused(t *testing.T) {
 		{
 			"two unconditional edges to one node", outline("s:Start a:Task e:Success | s>a a>e a>e"),
 			`node "a" has two unconditional success edges, to "e" and "e"; only a Fork may`, "a", "",
+		},
+		{
+			"timeout edge of a Wait without a timeout", outline("s:Start w:Wait e:Success x:Failed | s>w w>e w>~x"),
+			`node "w" has a timeout edge: only a Wait with a timeout has them`, "w", "",
 		},
 		{
 			"two unconditional failure edges",
@@ -391,6 +398,19 @@ func TestAGraphBuiltInCodeIsCheckedToo(t *testing.T) {
 			"backoff that is no number",
 			NodeSpec{NodeID: "a", Type: TaskKind, Retry: &Retry{Backoff: nan}},
 			`node "a": retry.backoff: must be 1 to 100`, "retry.backoff",
+		},
+		{
+			"timer", NodeSpec{NodeID: "a", Type: WaitKind, For: -1}, `node "a": for: must be more than 0s`, "for",
+		},
+		{
+			"timer with a timeout",
+			NodeSpec{NodeID: "a", Type: WaitKind, For: 1, Timeout: 1},
+			`node "a": for: excludes timeout: a Wait either succeeds or fails when nobody resumes it`, "for",
+		},
+		{
+			"timer of a Task",
+			NodeSpec{NodeID: "a", Type: TaskKind, For: 1},
+			`node "a": for: belongs to a Wait, not to a Task`, "for",
 		},
 		{
 			"wait key",

@@ -28,6 +28,11 @@ func (c Expire) decide(d *draft) error {
 		}
 		d.fail(i, e)
 	case NodeIsWaiting:
+		if d.plan.nodes[i].spec.For != 0 {
+			d.emit(&NodeResumed{NodeID: n.ID})
+			d.ended = ending{how: branchCompleted, node: i}
+			return nil
+		}
 		e := &Error{Code: CodeTimeout, Message: "Nobody resumed the node in time."}
 		d.ended = ending{how: branchFailed, node: i, err: e}
 	}

@@ -148,7 +148,7 @@ type (
 		NodeID    string `json:"nodeId"`
 		WaitKey   string `json:"waitKey,omitempty"`
 		Prompt    Data   `json:"prompt,omitzero"`
-		WaitUntil Time   `json:"waitUntil,omitzero"` // + of a Wait with a timeout
+		WaitUntil Time   `json:"waitUntil,omitzero"` // + of a Wait that ends by itself
 	}
 	NodeResumeRequested struct {
 		NodeID      string `json:"nodeId"`

@@ -83,6 +83,7 @@ type Outcome string
 const (
 	OnSuccess Outcome = "success"
 	OnFailure Outcome = "failure"
+	OnTimeout Outcome = "timeout" // of a Wait that nobody resumed in time; asked before failure
 )
 
 // Duration is a time span that is written as a Go duration string ("50ms").
@@ -128,6 +129,7 @@ type NodeSpec struct {
 	Queue      string   `json:"queue,omitempty"`   // Task; default "default"
 	Retry      *Retry   `json:"retry,omitempty"`   // Task
 	Timeout    Duration `json:"timeout,omitzero"`  // Task: per attempt; Wait
+	For        Duration `json:"for,omitzero"`      // Wait: after so long it succeeds by itself
 	WaitKey    string   `json:"waitKey,omitempty"` // Wait
 	Policy     Policy   `json:"policy,omitempty"`  // Join; default ALL_SUCCESS
 	Expression string   `json:"expression,omitempty"`

@@ -305,6 +305,12 @@ func (m *model) expire(c flow.Expire, n *modelNode) {
 		}
 		m.fail(n.NodeID, "ERR_TIMEOUT", true)
 	case "WAITING":
+		if n.For != 0 {
+			m.note("timer fired")
+			m.emit("NODE_RESUMED", n.NodeID, "leaseUntil=0 timeoutAt=0 output=")
+			m.succeed(n.NodeID, "")
+			return
+		}
 		m.note("Wait timed out")
 		m.fail(n.NodeID, "ERR_TIMEOUT", false)
 	default:

@@ -141,8 +141,13 @@ func (b *builder) block(in *place, depth int) (entry string, ends []loose) {
 	case depth < 3 && b.room > 3 && b.odds(45):
 		return b.fork(in, depth)
 	case b.odds(20):
-		id := b.node(b.waitSpec(), in)
-		return id, b.ways(id, in, depth)
+		spec := b.waitSpec()
+		id := b.node(spec, in)
+		ends = b.ways(id, in, depth)
+		if spec.Timeout != 0 && b.odds(50) {
+			ends = append(ends, b.badWay(loose{id, flow.OnTimeout, pickOne(b.r, "", b.whenError())}, in, depth)...)
+		}
+		return id, ends
 	}
 	id := b.node(b.taskSpec(), in)
 	return id, b.ways(id, in, depth)
@@ -175,8 +180,11 @@ func (b *builder) waitSpec() flow.NodeSpec {
 	if b.odds(50) {
 		spec.WaitKey = pickOne(b.r, "k1", "k2")
 	}
-	if b.odds(50) {
+	switch {
+	case b.odds(50):
 		spec.Timeout = span(b.r, time.Millisecond, 500*time.Millisecond, 5*time.Second)
+	case b.odds(40):
+		spec.For = span(b.r, time.Millisecond, 700*time.Microsecond, 5*time.Second)
 	}
 	return spec
 }
@@ -309,6 +317,9 @@ func (b *builder) write() []byte {
 			}
 		case flow.WaitKind:
 			put(o, "waitKey", n.WaitKey, "")
+			if n.For != 0 {
+				o["for"] = time.Duration(n.For).String()
+			}
 		case flow.JoinKind:
 			put(o, "policy", string(n.Policy), "ALL_SUCCESS")
 			put(o, "expression", n.Expression, "")

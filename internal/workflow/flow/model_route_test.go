@@ -55,6 +55,9 @@ func (m *model) wait(n *modelNode) {
 	if n.Timeout != 0 {
 		n.waitUntil = m.now + millis(n.Timeout)
 	}
+	if n.For != 0 {
+		n.waitUntil = m.now + millis(n.For)
+	}
 	m.emit("NODE_WAITING", n.NodeID, fmt.Sprintf("key=%s prompt= until=%d", n.waitKey, n.waitUntil))
 	m.put(n, "WAITING")
 }
@@ -261,6 +264,16 @@ func (m *model) afterCancel(id string, p *place) {
 
 // failureEdge is where the failure edges lead, "" if nowhere.
 func (m *model) failureEdge(id, code string) (string, error) {
+	if code == "ERR_TIMEOUT" {
+		to, err := m.pick(m.edges(id, flow.OnTimeout), false, m.scope("", code))
+		if err != nil {
+			return "", err
+		}
+		if len(to) > 0 {
+			m.note("timeout edge taken")
+			return to[0], nil
+		}
+	}
 	to, err := m.pick(m.edges(id, flow.OnFailure), false, m.scope("", code))
 	if err != nil || len(to) == 0 {
 		return "", err

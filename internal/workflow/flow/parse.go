@@ -170,8 +170,11 @@ var strictly = json.WithUnmarshalers(json.JoinUnmarshalers(
 			return err
 		}
 		err = span.UnmarshalText([]byte(s))
-		if err == nil && *span <= 0 && d.StackPointer().LastToken() == "timeout" {
-			err = errors.New("must be more than 0s")
+		switch d.StackPointer().LastToken() {
+		case "timeout", "for":
+			if err == nil && *span <= 0 {
+				err = errors.New("must be more than 0s")
+			}
 		}
 		return err
 	}),

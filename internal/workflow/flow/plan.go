@@ -26,11 +26,23 @@ type planNode struct {
 	spec    NodeSpec
 	success []planEdge // in list order
 	failure []planEdge // in list order
+	timeout []planEdge // in list order
 	preds   []int      // nodes with an edge to this one, each once, in list order of the edges
 	frame   *frame     // the fork branch it stands in; nil outside of forks
 	peer    int        // of a Fork its Join, of a Join its Fork; else -1
 	inside  []int      // of a Fork: the nodes in its branches, also in forks in them; in no order
 	gate    *expr.Program
+}
+
+// edges are those of one side of a node.
+func (p *planNode) edges(on Outcome) *[]planEdge {
+	switch on {
+	case OnFailure:
+		return &p.failure
+	case OnTimeout:
+		return &p.timeout
+	}
+	return &p.success
 }
 
 // planEdge is an edge with its compiled condition; nil always holds.

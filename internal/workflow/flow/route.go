@@ -99,7 +99,9 @@ func (r *router) enter(i, from int) {
 		r.d.emit(&NodeReady{NodeID: n.ID, Attempt: n.Attempt + 1})
 	case WaitKind:
 		r.d.emit(&NodeReady{NodeID: n.ID})
-		r.d.emit(&NodeWaiting{NodeID: n.ID, WaitKey: p.spec.WaitKey, WaitUntil: after(r.d.facts.Now, p.spec.Timeout)})
+		r.d.emit(&NodeWaiting{
+			NodeID: n.ID, WaitKey: p.spec.WaitKey, WaitUntil: after(r.d.facts.Now, max(p.spec.Timeout, p.spec.For)),
+		})
 	case ForkKind:
 		r.fork(i)
 	default:
@@ -233,12 +235,18 @@ func (r *router) wayOn(i int, output Data) (int, *Error) {
 	return to, e
 }
 
-// wayOut is the first failure edge whose condition holds, or -1.
+// wayOut is the first failure edge whose condition holds, or -1. After a timeout the timeout edges are asked first.
 func (r *router) wayOut(i int, e *Error) (int, *Error) {
 	if e == nil {
 		e = new(Error) // a failure that says nothing is a failure still
 	}
-	return r.pick(r.d.plan.nodes[i].failure, scope{r: r, node: i, err: e})
+	p, in := &r.d.plan.nodes[i], scope{r: r, node: i, err: e}
+	if e.Code == CodeTimeout {
+		if to, bad := r.pick(p.timeout, in); bad != nil || to >= 0 || len(r.need) > 0 {
+			return to, bad
+		}
+	}
+	return r.pick(p.failure, in)
 }
 
 func (r *router) pick(edges []planEdge, in scope) (int, *Error) {

@@ -136,12 +136,20 @@ func (a *author) wait() part {
 	if a.one(2) {
 		spec.WaitKey = spec.NodeID + "-key"
 	}
-	if a.one(2) {
+	switch a.rng.IntN(3) {
+	case 0:
 		spec.Timeout = flow.Duration(time.Duration(1+a.rng.IntN(120)) * time.Second)
+	case 1:
+		spec.For = flow.Duration(time.Duration(1+a.rng.IntN(120)) * time.Second)
 	}
 	id := a.node(spec)
 	p := part{id, []string{id}}
 	a.wayOut(&p, id)
+	if spec.Timeout != 0 && a.one(2) {
+		mend := a.node(a.taskSpec())
+		a.graph.Edges = append(a.graph.Edges, flow.Edge{From: id, To: mend, On: flow.OnTimeout})
+		p.exits = append(p.exits, mend)
+	}
 	return p
 }
 
