@@ -99,6 +99,7 @@ var flagHelp = FlagHelp{
 		"set":     fieldsHelp,
 		"version": versionHelp,
 	},
+	"schedule apply": {"file": "Schedule in JSON; - is standard input. ${repeat}"},
 	"strategy apply": {
 		"file": "Strategy in JSON, or an array of strategies; - is standard input. ${repeat}",
 		"id":   "Id of the strategy; default: its member id, else the name of the file without its extension.",
@@ -109,7 +110,6 @@ var flagHelp = FlagHelp{
 		"sort":   "id, name, health or last_checked_at, with .asc or .desc behind it (id.asc).",
 	},
 	"tasks claim":    {"lease": "How long they stay with you without a sign of life (${default})."},
-	"schedule apply": {"file": "Schedule in JSON; - is standard input. ${repeat}"},
 	"template apply": {"file": "Template in JSON; - is standard input. ${repeat}"},
 	"token mint": {
 		"aud":    "Audience that the server expects: renga, of the re-check API pdca or pdca.gui (${default}).",

@@ -107,7 +107,7 @@ func (s *Schedules) Runs(ctx context.Context, tenant, id string, q RunQuery) (pa
 func known(ctx context.Context, tx *sqldb.Tx, tenant, id string) error {
 	var n int
 	err := tx.Row(ctx, `SELECT count(*) FROM (SELECT 1 FROM schedules_run WHERE tenant_id = $1 AND schedule_id = $2
-		LIMIT 1) AS some`, tenant, id).Scan(&n)
+		LIMIT 1) AS one`, tenant, id).Scan(&n)
 	if err == nil && n == 0 {
 		_, err = get(ctx, tx, tenant, id)
 	}
