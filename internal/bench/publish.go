@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -85,46 +86,63 @@ func (f *publishFigures) costs(loud, quiet *server, executions int) {
 const publishTime = 30 * time.Second
 
 // AwaitPublished waits until the server at a URL has published everything and gives how long that took.
-// The server notes how far it is ten times a second.
+// Who looks at a server's metrics costs it CPU time, so this looks seldom.
 func AwaitPublished(ctx context.Context, url string) (time.Duration, error) {
 	srv, began := &server{url: url}, time.Now()
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
 	for {
 		elapsed := time.Since(began)
-		age, err := srv.metric(ctx, `renga_metrics_age_seconds{source="log"}`)
+		age, waiting, err := srv.unpublished(ctx)
 		if err != nil {
 			return 0, err
 		}
-		waiting, err := srv.metric(ctx, "renga_log_unpublished") // noted then or later
-		if err != nil {
-			return 0, err
-		}
-		if waiting == 0 && age < elapsed.Seconds() { // noted after the end
+		if waiting == 0 && age < elapsed { // read after the end of the round
 			return elapsed, nil
 		}
 		if time.Since(began) > publishTime {
 			return 0, fmt.Errorf("%.0f rows of the log are not published after %v", waiting, publishTime)
 		}
-		time.Sleep(5 * time.Millisecond)
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
 	}
 }
 
-// metric asks a server for a metric, by its name or with all its labels.
-func (s *server) metric(ctx context.Context, name string) (float64, error) {
+// unpublished asks a server how many rows of its log are not published, and how long ago it counted them.
+func (s *server) unpublished(ctx context.Context) (age time.Duration, rows float64, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/metrics", nil)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer resp.Body.Close()
+	found := 0
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		if line := lines.Text(); strings.HasPrefix(line, name+" ") {
-			return strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
+		name, text, _ := strings.Cut(lines.Text(), " ")
+		if name != `renga_metrics_age_seconds{source="log"}` && name != "renga_log_unpublished" {
+			continue
+		}
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		found++
+		if name == "renga_log_unpublished" {
+			rows = value
+		} else {
+			age = time.Duration(value * float64(time.Second))
 		}
 	}
-	return 0, fmt.Errorf("the server has no metric %s", name)
+	if found != 2 {
+		return 0, 0, errors.New("the server has no metrics of what its log has published")
+	}
+	return age, rows, nil
 }
 
 // CheckPublished compares the messages of a log with those of the streams in some data folders, and counts
