@@ -10,12 +10,13 @@ import (
 )
 
 // A heap may grow to three times what is live before it is collected, which spares collections
-// under load, and to twice that when it is larger than smallHeap: JetStream keeps what was
-// published in the last ten seconds, and three times that is more than a small machine should give.
-// A limit in bytes (GOMEMLIMIT) is for the operator: close to it the collector never rests.
+// under load, and to twice that when it is larger than smallHeap. JetStream keeps what was published
+// in the last ten seconds; when that is much, the memory limit lets the heap grow by half only.
+// The limit follows what is live: close to a fixed one the collector would never rest.
 const (
 	smallHeap  = 16 << 20
-	memoryLook = time.Second
+	peakMemory = 68 << 20
+	memoryLook = 200 * time.Millisecond
 )
 
 // gcPercent is by how much the heap may grow before it is collected.
@@ -26,20 +27,33 @@ func gcPercent(live uint64) int {
 	return 200
 }
 
+// memoryLimit is what the heap, its room to grow and 16 MiB of stacks and tables may take.
+func memoryLimit(live uint64) int64 {
+	return max(peakMemory, int64(live+live/2+16<<20))
+}
+
 // TuneMemory sets how eagerly memory is collected, until ctx ends. What the operator has
 // set by environment variables stays.
 func TuneMemory(ctx context.Context) {
+	percent, limit := debug.SetGCPercent, debug.SetMemoryLimit
 	if os.Getenv("GOGC") != "" {
-		return
+		percent = func(int) int { return 0 }
 	}
-	last := gcPercent(0)
-	debug.SetGCPercent(last)
+	if os.Getenv("GOMEMLIMIT") != "" {
+		limit = func(int64) int64 { return 0 }
+	}
+	tune := func(live uint64) {
+		percent(gcPercent(live))
+		limit(memoryLimit(live))
+	}
+	tune(0)
+	var last uint64
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	go every(ctx, memoryLook, func() {
 		metrics.Read(live)
-		if next := gcPercent(live[0].Value.Uint64()); next != last {
-			last = next
-			debug.SetGCPercent(next)
+		if now := live[0].Value.Uint64(); now != last {
+			last = now
+			tune(now)
 		}
 	})
 }
