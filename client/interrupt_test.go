@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/stalltest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/stalltest"
+	"renga.dev/renga/test/tier"
 )
 
 // interruption is what a handler saw.

@@ -10,8 +10,8 @@ import (
 	"renga.dev/renga/client"
 	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/stalltest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/stalltest"
+	"renga.dev/renga/test/tier"
 )
 
 // twoServers are two servers on one PostgreSQL database, which tell each other

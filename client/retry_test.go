@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // A request that is cut off in any way is repeated with its key and happens once.

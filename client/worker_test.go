@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"renga.dev/renga/client"
-	"renga.dev/renga/internal/stalltest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/stalltest"
+	"renga.dev/renga/test/tier"
 )
 
 // running is a worker at work. stop ends it and gives what Run returned.

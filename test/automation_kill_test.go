@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // TestAutomationSurvivesKills lets rules act on records while the process is killed again and

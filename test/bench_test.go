@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // measure asks for figures: a test run is too short and too busy for them.

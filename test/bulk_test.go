@@ -15,7 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/bus/jet/jettest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // busLoad is what the processes of the kill tests do.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/bus/jet/jettest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // TestNoEventIsLostWhenJetStreamRestarts restarts the NATS server under load: stopped in

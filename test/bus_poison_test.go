@@ -10,7 +10,7 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/events"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // load announces events of many records at a steady rate and gives how long each took

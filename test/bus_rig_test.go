@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // quietWithin is how long after the last fault everything must be delivered.

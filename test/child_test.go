@@ -18,7 +18,7 @@ import (
 
 	"renga.dev/renga/internal/platform/bus/jet/jettest"
 	"renga.dev/renga/internal/program"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // asProgram makes the test binary behave as the program itself, so that tests run

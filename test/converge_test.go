@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // TestEverythingConvergesAfterKills does anything to records, owners, roles, groups, teams,

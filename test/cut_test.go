@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // TestNothingIsLostWhenConnectionsAreCutAroundACommit cuts the connections of two

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/stalltest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/stalltest"
+	"renga.dev/renga/test/tier"
 )
 
 // fileLimit names the largest size of a file, in bytes, for a child that has no

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/stalltest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/stalltest"
+	"renga.dev/renga/test/tier"
 )
 
 // TestATerminatedServerDrains asks a server to end while requests, long polls and

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/stalltest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/stalltest"
+	"renga.dev/renga/test/tier"
 )
 
 // TestEveryAnswerComesInTimeWhilePostgreSQLHangs asks a server whose database takes

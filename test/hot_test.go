@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	public "renga.dev/renga/client" // client is what the other tests use
-	"renga.dev/renga/internal/stalltest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/stalltest"
+	"renga.dev/renga/test/tier"
 )
 
 // interruptWithin is how soon a worker learns that it should stop.

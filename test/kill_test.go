@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/app"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 const killHands = 16

@@ -17,7 +17,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // TestAFullDiskOfPostgreSQLAnswers503AndGoesOn fills the disk of PostgreSQL's tables. What

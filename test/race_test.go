@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // step is a command without its execution.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // TestServersHoldTheRatesOfTheirOperator asks one server, on PostgreSQL three, more

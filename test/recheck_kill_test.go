@@ -16,7 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	sdk "renga.dev/renga/client"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // TestNoCheckIsLostOrAppliedTwiceWhenProcessesAreKilled has platforms ask for re-checks,

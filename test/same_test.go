@@ -10,10 +10,10 @@ import (
 	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/tier"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/sim"
 	"renga.dev/renga/internal/workflow/store"
+	"renga.dev/renga/test/tier"
 )
 
 // TestBothDatabasesGiveTheSameEvents plays random logs of commands on SQLite and on

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // TestSharingSurvivesKills changes owners, roles, teams, rules and defaults over HTTP while

@@ -13,8 +13,8 @@ import (
 
 	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/stalltest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/stalltest"
+	"renga.dev/renga/test/tier"
 )
 
 // endsWithin is how soon a process must end whose data folder is gone.

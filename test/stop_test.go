@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 const stoppedFor = 2 * time.Second // twice the lease of 1 s

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/app"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // meddle lets strace change what system calls of a process do from now on, and

@@ -19,8 +19,8 @@ import (
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/app"
-	"renga.dev/renga/internal/stalltest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/stalltest"
+	"renga.dev/renga/test/tier"
 )
 
 // The terms of the two tenants.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/stalltest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/stalltest"
+	"renga.dev/renga/test/tier"
 )
 
 // goneWithin is how long somebody who lost access may come across a record once sharing knows.

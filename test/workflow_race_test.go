@@ -19,7 +19,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // deliveries is how many machines send one event at a time.

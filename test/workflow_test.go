@@ -13,7 +13,7 @@ import (
 	sdk "renga.dev/renga/client"
 	"renga.dev/renga/internal/inbound"
 	"renga.dev/renga/internal/program"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 func TestServeRefusesASetUpOfWorkflowEventsThatWouldDoHarm(t *testing.T) {

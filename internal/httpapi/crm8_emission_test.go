@@ -15,7 +15,7 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // members are the members of the payloads, as the document has them in sections 4.1 to 4.20.

@@ -20,7 +20,7 @@ import (
 
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // Requests of one run; RENGA_LONG=1 sends the full number, from a seed of its own each time.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // TestPDC1ACancelThatMeetsTheEndOfABatchWins sends the last result of a batch and a cancel

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/gate"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // EXE-9: a worker learns which of its tasks to stop.

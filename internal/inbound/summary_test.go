@@ -21,7 +21,7 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // summary is a month as a caller gets it.

@@ -52,8 +52,8 @@ var imports = map[string][]string{
 	"internal/platform/fair":      {},
 	"internal/platform/folder":    {},
 	"internal/platform/cron":      {},
-	"internal/stalltest":          {},
-	"internal/tier":               {},
+	"test/stalltest":              {},
+	"test/tier":                   {},
 	"internal/tidy":               {},
 	"internal/workflow/expr":      {"internal/platform/fault"},
 	"internal/workflow/flow":      {"internal/workflow/expr", "internal/platform/fault"},
@@ -181,8 +181,8 @@ var unimportable = []string{
 	"cmd/renga", "test", "internal/app/apptest", "internal/workflow/sim",
 	"internal/workflow/store/storetest", "internal/platform/sqldb/pgtest", "internal/platform/sqldb/sqltest",
 	"internal/platform/bus/jet/jettest", "internal/platform/bus/memory", "internal/platform/bus/bustest",
-	"internal/crm/crmtest", "internal/recheck/airflow/airflowtest", "internal/stalltest",
-	"internal/tier", "internal/tidy", "docs", ".", "api/contract", "api/contract/generate",
+	"internal/crm/crmtest", "internal/recheck/airflow/airflowtest", "test/stalltest",
+	"test/tier", "internal/tidy", "docs", ".", "api/contract", "api/contract/generate",
 }
 
 // owners says which folder alone, with those in it, may import a family of foreign packages. It

@@ -15,7 +15,7 @@ import (
 	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // The kinds of ids.

@@ -14,8 +14,8 @@ import (
 	"renga.dev/renga/internal/crm/kit/rebuild"
 	"renga.dev/renga/internal/crm/model"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/tier"
 	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/test/tier"
 )
 
 // The kinds of ids.

@@ -13,7 +13,7 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // TestNoItemIsLostOrCountedTwice lets a process end, fail or sleep at any point of its

@@ -13,7 +13,7 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 func TestAProcessThatLostItsLeaseWritesNothingDown(t *testing.T) {

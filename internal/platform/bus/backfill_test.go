@@ -12,7 +12,7 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/events"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // fill puts many events of another tenant into the outbox, written at an instant and

@@ -19,7 +19,7 @@ import (
 	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // holders says how many assignments each process has.

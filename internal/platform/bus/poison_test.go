@@ -11,7 +11,7 @@ import (
 	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 func onPostgreSQL(t *testing.T, test func(t *testing.T, r *rig)) {

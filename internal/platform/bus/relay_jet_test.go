@@ -10,7 +10,7 @@ import (
 	"renga.dev/renga/internal/platform/bus/jet"
 	"renga.dev/renga/internal/platform/bus/jet/jettest"
 	"renga.dev/renga/internal/platform/events"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // outside is a connection to a NATS server in a process of its own.

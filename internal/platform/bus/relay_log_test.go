@@ -10,7 +10,7 @@ import (
 	"renga.dev/renga/internal/platform/bus/memory"
 	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/events"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // ledger is a source of events by number: every third number has none.

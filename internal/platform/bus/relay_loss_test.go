@@ -12,7 +12,7 @@ import (
 	"renga.dev/renga/internal/platform/bus/memory"
 	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // steady is a carrier whose connection never breaks, whatever becomes of its streams:

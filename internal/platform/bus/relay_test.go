@@ -18,7 +18,7 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 func TestWhatIsCommittedIsPublishedInOrderOfItsKey(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // TestLargeBodiesShareABudget holds one large body and sends another: it is

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // TestWhoReadsMetricsSlowlyIsCutOff asks for a page that is larger than the buffers on the way,

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // TestAHandlerThatDoesNotHeedItsTimeIsAnsweredFor has handlers that wait for something

@@ -15,8 +15,8 @@ import (
 
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/stalltest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/stalltest"
+	"renga.dev/renga/test/tier"
 )
 
 // fellow is one of several processes on one PostgreSQL, with a clock of its own.

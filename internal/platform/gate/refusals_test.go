@@ -16,7 +16,7 @@ import (
 	"renga.dev/renga/internal/platform/audit"
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // logged is a database with an audit log, and what writes refused tokens to it.

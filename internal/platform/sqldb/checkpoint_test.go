@@ -15,7 +15,7 @@ import (
 	"modernc.org/sqlite"
 
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // limits makes the log of a database that does not run yet small.

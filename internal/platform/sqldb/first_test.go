@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // TestTheEngineDoesNotWaitForReaders takes all places of readers, and reads first.

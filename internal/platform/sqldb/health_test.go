@@ -14,7 +14,7 @@ import (
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 func TestWhatALookAtTheDatabaseDoes(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // idle runs a database whose statements fail as the test says, and returns when

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // victimEnv names the database of a process that writes until it is killed.

@@ -11,7 +11,7 @@ import (
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // TestALostAnswerToACommitIsSettled cuts connections around COMMITs: whatever is

@@ -17,7 +17,7 @@ import (
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 func TestProcessesThatStartAtOnceTakeTurnsWithTheTables(t *testing.T) {

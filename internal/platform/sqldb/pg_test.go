@@ -12,7 +12,7 @@ import (
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // postgres is the database as one on a server.

@@ -10,7 +10,7 @@ import (
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // TestTenantsWriteInTurn has a tenant queue many jobs before another one queues a few: they

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/recheck/airflow/airflowtest"
-	"renga.dev/renga/internal/stalltest"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
+	"renga.dev/renga/test/stalltest"
 )
 
 const request = "01J8TPZ7YJ1E1X4C5N9ZP3M3QJ"

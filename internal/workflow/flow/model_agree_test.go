@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/tier"
 	"renga.dev/renga/internal/workflow/flow"
+	"renga.dev/renga/test/tier"
 )
 
 // How much the tests against the model do, and with RENGA_LONG=1.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // rounds is how long a world lives before it is brought to its end.

@@ -13,9 +13,9 @@ import (
 
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/stalltest"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/store"
+	"renga.dev/renga/test/stalltest"
 )
 
 // inversions is how often commits come in another order than their numbers; RENGA_LONG=1

@@ -10,9 +10,9 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/internal/platform/sqldb/sqltest"
-	"renga.dev/renga/internal/stalltest"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
+	"renga.dev/renga/test/stalltest"
 )
 
 // TestAnExecutionThatSomebodyHoldsIsLeftOut has a commit want two executions, one of

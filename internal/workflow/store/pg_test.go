@@ -16,10 +16,10 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/stalltest"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 	"renga.dev/renga/internal/workflow/store"
+	"renga.dev/renga/test/stalltest"
 )
 
 // two gives two stores on one database, as two processes have them.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/stalltest"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/stalltest"
+	"renga.dev/renga/test/tier"
 )
 
 // quick waits for next to nothing.

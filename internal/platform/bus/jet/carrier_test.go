@@ -15,7 +15,7 @@ import (
 	"renga.dev/renga/internal/platform/bus/jet/jettest"
 	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // carrier is one over a server inside, with its stream.

@@ -10,7 +10,7 @@ import (
 	"renga.dev/renga/internal/platform/bus"
 	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 func read0(t *testing.T, c *Carrier) *feed {

@@ -13,7 +13,7 @@ import (
 	"renga.dev/renga/internal/platform/bus/jet/jettest"
 	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 func TestAClusterThatLosesOneServerAfterAnotherLosesNoMessage(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 
 	"renga.dev/renga/internal/platform/bus/jet/jettest"
 	"renga.dev/renga/internal/platform/fault"
-	"renga.dev/renga/internal/stalltest"
+	"renga.dev/renga/test/stalltest"
 )
 
 // TestMain is, as a child, a NATS server.

@@ -14,7 +14,7 @@ import (
 	"renga.dev/renga/internal/platform/bus/bustest"
 	"renga.dev/renga/internal/platform/bus/jet/jettest"
 	"renga.dev/renga/internal/platform/events"
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 func TestTheSuiteOfCarriersInside(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"renga.dev/renga/internal/tier"
+	"renga.dev/renga/test/tier"
 )
 
 // ask runs a query and gives its answer as text.
