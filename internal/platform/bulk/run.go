@@ -107,10 +107,9 @@ func (s *Bulks) step(ctx context.Context) (bool, error) {
 // errLost: a chunk outlived its lease, and another process has the bulk.
 var errLost = errors.New("bulk: the lease is lost")
 
-// Bulks queue by the end of their leases, which is that of their last chunk: round robin. Of those of one millisecond
-// the one with the fewest chunks comes first.
+// Bulks queue by the end of their leases, which is that of their last chunk: round robin.
 const selectWaiting = `SELECT num, epoch FROM bulk WHERE status < 2 AND lease_until <= $1
-	ORDER BY lease_until, epoch, num LIMIT 1`
+	ORDER BY lease_until, num LIMIT 1`
 
 // take leases the bulk that has waited longest; nil: none waits.
 func (s *Bulks) take(ctx context.Context) (*Bulk, error) {

@@ -58,6 +58,7 @@ func TestBulksTakeTurns(t *testing.T) {
 			for range ids {
 				_, err := r.step(t.Context())
 				r.must(err)
+				r.move(time.Millisecond) // those of one millisecond go by their age
 			}
 			for i, id := range ids {
 				b, err := r.Bulk(t.Context(), tenantA, id)
