@@ -153,6 +153,10 @@ var operations = []Operation{
 		"createExecution", "POST", "/executions",
 		"core", "executions:write", "executions.write", "X-Idempotency-Key", true,
 	},
+	{
+		"getExecutionByKey", "GET", "/executions/by-key/{graphId}/{businessKey}",
+		"core", "executions:read", "executions.read", "", false,
+	},
 	{"getExecution", "GET", "/executions/{executionId}", "core", "executions:read", "executions.read", "", false},
 	{
 		"archiveExecution", "POST", "/executions/{executionId}/archive",

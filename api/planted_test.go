@@ -26,6 +26,7 @@ paths:
           content:
             application/json: { schema: { $ref: "#/components/schemas/Thing" } }
         "404": { description: not there }
+        "422": { content: { application/json: { schema: { $ref: "#/components/schemas/Problem" } } } }
 components:
   schemas:
     Thing:
@@ -38,6 +39,7 @@ components:
         parts: { type: array, items: { $ref: "#/components/schemas/Thing" } }
         tags: { type: array, items: { type: string } }
         kind: { oneOf: [{ type: string }, { type: integer }] }
+    Problem: { type: object }
 `
 
 // TestBreaksAreFound plants one change at a time.
@@ -53,6 +55,15 @@ func TestBreaksAreFound(t *testing.T) {
 			"        - { name: x, in: query }\n        - { name: dry,", nil,
 		},
 		{"a new answer", `        "404":`, "        \"409\": { description: no }\n        \"404\":", nil},
+		{
+			"another error under a status", `{ $ref: "#/components/schemas/Problem" }`,
+			`{ oneOf: [{ type: string }, { $ref: "#/components/schemas/Problem" }] }`, nil,
+		},
+		{
+			"other errors under a status", `{ $ref: "#/components/schemas/Problem" }`,
+			`{ oneOf: [{ type: string }, { type: object }] }`,
+			[]string{"Problem (answer): the type was [object] and is []"},
+		},
 		{"a new path", "components:\n", "  /more:\n    get: {}\ncomponents:\n", nil},
 		{"a new value of a parameter", "[yes, no]", "[yes, no, maybe]", nil},
 		{"a path that is gone", "  /things/{id}:", "  /thing/{id}:", []string{"PUT /things/{id} is gone"}},

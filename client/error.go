@@ -44,6 +44,7 @@ type Error struct {
 	Cause          *EventRef
 	CancelSeq      uint64
 	LateResultKept bool
+	ExecutionID    string // that has the business key, of a creation that was refused
 
 	ReasonClass   string
 	ReasonCode    string // of a workflow event, such as invalid_year_month
@@ -145,6 +146,7 @@ type errorDetails struct {
 	Cause          *EventRef    `json:"cause"`
 	CancelSeq      uint64       `json:"cancelSeq"`
 	LateResultKept bool         `json:"lateResultKept"`
+	ExecutionID    string       `json:"executionId"`
 	ReasonClass    string       `json:"reasonClass"`
 	RetryAdvice    string       `json:"retryAdvice"`
 	Field          string       `json:"field"`
@@ -164,7 +166,7 @@ func (e *Error) UnmarshalJSON(raw []byte) error {
 		}
 	}
 	e.Guard, e.State, e.Cause, e.CancelSeq, e.LateResultKept = d.Guard, d.State, d.Cause, d.CancelSeq, d.LateResultKept
-	e.ReasonClass, e.RetryAdvice, e.Field = d.ReasonClass, d.RetryAdvice, d.Field
+	e.ReasonClass, e.RetryAdvice, e.Field, e.ExecutionID = d.ReasonClass, d.RetryAdvice, d.Field, d.ExecutionID
 	return nil
 }
 

@@ -56,6 +56,13 @@ func (c Executions) At(ctx context.Context, id string, seq uint64) (*Execution, 
 		given(map[string]string{"at": number(seq)}))
 }
 
+// ByKey reads the ACTIVE execution of a graph with a business key, or the newest one when all have
+// ended.
+func (c Executions) ByKey(ctx context.Context, graphID, businessKey string) (*Execution, error) {
+	return get[Execution](ctx, c.transport, pathOf("/executions/by-key/{graphId}/{businessKey}", graphID, businessKey),
+		nil)
+}
+
 func (f *ExecutionFilter) query() url.Values {
 	return given(map[string]string{
 		"status": joined(f.Status), "graphId": f.GraphID,

@@ -20,13 +20,17 @@ const (
 
 // ExecutionSummary: an execution in a list.
 type ExecutionSummary struct {
-	ExecutionID  string     `json:"executionId"`
-	Status       Status     `json:"status"`
-	GraphID      string     `json:"graphId"`
-	GraphVersion int        `json:"graphVersion"`
-	CreatedAt    time.Time  `json:"createdAt"`
-	EndedAt      *time.Time `json:"endedAt"`
-	ArchivedAt   *time.Time `json:"archivedAt"`
+	ExecutionID  string `json:"executionId"`
+	Status       Status `json:"status"`
+	GraphID      string `json:"graphId"`
+	GraphVersion int    `json:"graphVersion"`
+	// Of the command that created it. One that was created before lists had it shows none here.
+	CorrelationID string            `json:"correlationId,omitempty"`
+	BusinessKey   string            `json:"businessKey,omitempty"`
+	Labels        map[string]string `json:"labels,omitempty"`
+	CreatedAt     time.Time         `json:"createdAt"`
+	EndedAt       *time.Time        `json:"endedAt"`
+	ArchivedAt    *time.Time        `json:"archivedAt"`
 }
 
 // FirstTasks: a claim of the Tasks that the start of a new execution makes ready. It needs
@@ -41,9 +45,11 @@ type FirstTasks struct {
 // CreateExecution: creates an execution of the newest version of a graph.
 type CreateExecution struct {
 	// With the same key it happens once; "" is a new one.
-	Key     string `json:"-"`
-	GraphID string `json:"graphId"`
-	Input   any    `json:"input,omitempty"`
+	Key         string            `json:"-"`
+	GraphID     string            `json:"graphId"`
+	Input       any               `json:"input,omitempty"`
+	BusinessKey string            `json:"businessKey,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
 	// Start it in the same commit.
 	Start bool `json:"start,omitempty"`
 	// Whoever creates it gets its first tasks with the answer, and saves the claim.
@@ -174,11 +180,13 @@ type Execution struct {
 	GraphID           string     `json:"graphId"`
 	GraphVersion      int        `json:"graphVersion"`
 	// Of the command that created it.
-	CorrelationID string    `json:"correlationId,omitempty"`
-	CreatedAt     time.Time `json:"createdAt"`
-	StartedAt     time.Time `json:"startedAt,omitzero"`
-	EndedAt       time.Time `json:"endedAt,omitzero"`
-	ArchivedAt    time.Time `json:"archivedAt,omitzero"`
+	CorrelationID string            `json:"correlationId,omitempty"`
+	BusinessKey   string            `json:"businessKey,omitempty"`
+	Labels        map[string]string `json:"labels,omitempty"`
+	CreatedAt     time.Time         `json:"createdAt"`
+	StartedAt     time.Time         `json:"startedAt,omitzero"`
+	EndedAt       time.Time         `json:"endedAt,omitzero"`
+	ArchivedAt    time.Time         `json:"archivedAt,omitzero"`
 	// Of the last event that this state includes.
 	Seq   uint64          `json:"seq"`
 	Input json.RawMessage `json:"input,omitempty"`

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"renga.dev/renga/client"
 )
@@ -37,11 +38,31 @@ func again(got client.Answer) string {
 	return ""
 }
 
+// executionArg names an execution.
+type executionArg struct {
+	ID string `arg:"" help:"Id of the execution, or its graph and business key: order/A-17."`
+}
+
+// find asks for the id of an execution that was named by its business key.
+func (a *executionArg) find(ctx context.Context, r *remote) error {
+	graph, key, named := strings.Cut(a.ID, "/")
+	if !named {
+		return nil
+	}
+	e, err := r.Executions.ByKey(ctx, graph, key)
+	if err == nil {
+		a.ID = e.ExecutionID
+	}
+	return err
+}
+
 type executionCreateCmd struct {
-	Graph string `arg:"" help:"Id of the graph; its newest version is used."`
-	Input string `placeholder:"JSON" help:"Input of the execution: a JSON object, @FILE or - for standard input."`
-	Start bool   `help:"Start it in the same commit."`
-	Quiet bool   `short:"q" help:"Print the id alone."`
+	Graph       string            `arg:"" help:"Id of the graph; its newest version is used."`
+	Input       string            `placeholder:"JSON" help:"Input: a JSON object, @FILE or - for standard input."`
+	Start       bool              `help:"Start it in the same commit."`
+	BusinessKey string            `placeholder:"KEY"`
+	Label       map[string]string `placeholder:"NAME=VALUE" mapsep:"none"`
+	Quiet       bool              `short:"q" help:"Print the id alone."`
 	sending
 }
 
@@ -49,6 +70,7 @@ func (executionCreateCmd) Help() string {
 	return `Examples:
   renga execution create order --input '{"total":4200}' --start
   renga execution create order --input @order-17.json --start --idempotency-key order-17
+  renga execution create order --start --business-key A-17 --label region=eu --label tier=gold
   id=$(renga execution create order --start -q); renga execution watch $id`
 }
 
@@ -57,7 +79,10 @@ func (c *executionCreateCmd) Run(ctx context.Context, r *remote) error {
 	if err != nil {
 		return err
 	}
-	cmd := client.CreateExecution{Key: c.IdempotencyKey, GraphID: c.Graph, Input: input, Start: c.Start}
+	cmd := client.CreateExecution{
+		Key: c.IdempotencyKey, GraphID: c.Graph, Input: input, Start: c.Start, BusinessKey: c.BusinessKey,
+		Labels: c.Label,
+	}
 	return r.send(ctx, &c.sending, cmd, func(p *printer, got client.Answer) {
 		switch {
 		case c.Quiet:
@@ -71,7 +96,7 @@ func (c *executionCreateCmd) Run(ctx context.Context, r *remote) error {
 }
 
 type executionStartCmd struct {
-	ID string `arg:"" help:"Id of the execution."`
+	executionArg
 	sending
 }
 
@@ -81,12 +106,15 @@ func (executionStartCmd) Help() string {
 }
 
 func (c *executionStartCmd) Run(ctx context.Context, r *remote) error {
+	if err := c.find(ctx, r); err != nil {
+		return err
+	}
 	cmd := client.StartExecution{Key: c.IdempotencyKey, ExecutionID: c.ID}
 	return r.send(ctx, &c.sending, cmd, did("Started execution %s%s."))
 }
 
 type executionCancelCmd struct {
-	ID     string `arg:"" help:"Id of the execution."`
+	executionArg
 	Reason string `placeholder:"TEXT" help:"Why; it stands in the log."`
 	sending
 }
@@ -101,6 +129,9 @@ Examples:
 }
 
 func (c *executionCancelCmd) Run(ctx context.Context, r *remote) error {
+	if err := c.find(ctx, r); err != nil {
+		return err
+	}
 	cmd := client.CancelExecution{Key: c.IdempotencyKey, ExecutionID: c.ID, Reason: c.Reason}
 	return r.send(ctx, &c.sending, cmd, func(p *printer, got client.Answer) {
 		p.line("Cancelled execution %s: cancel won at event %d%s.", got.ExecutionID, got.CancelSeq, again(got))
@@ -108,7 +139,7 @@ func (c *executionCancelCmd) Run(ctx context.Context, r *remote) error {
 }
 
 type executionResumeCmd struct {
-	ID     string `arg:"" help:"Id of the execution."`
+	executionArg
 	Node   string `arg:"" help:"Id of the node."`
 	Key    string `placeholder:"KEY" help:"The wait key of the node, where it has one."`
 	Output string `placeholder:"JSON" help:"What it is resumed with: a JSON object, @FILE or -."`
@@ -124,6 +155,9 @@ Examples:
 }
 
 func (c *executionResumeCmd) Run(ctx context.Context, r *remote) error {
+	if err := c.find(ctx, r); err != nil {
+		return err
+	}
 	output, err := r.object("--output", c.Output)
 	if err != nil {
 		return err
@@ -137,7 +171,7 @@ func (c *executionResumeCmd) Run(ctx context.Context, r *remote) error {
 }
 
 type executionArchiveCmd struct {
-	ID     string `arg:"" help:"Id of the execution."`
+	executionArg
 	Reason string `placeholder:"TEXT" help:"Why; it stands in the log."`
 	sending
 }
@@ -148,6 +182,9 @@ func (executionArchiveCmd) Help() string {
 }
 
 func (c *executionArchiveCmd) Run(ctx context.Context, r *remote) error {
+	if err := c.find(ctx, r); err != nil {
+		return err
+	}
 	cmd := client.ArchiveExecution{Key: c.IdempotencyKey, ExecutionID: c.ID, Reason: c.Reason}
 	return r.send(ctx, &c.sending, cmd, did("Archived execution %s%s."))
 }

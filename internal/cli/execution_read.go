@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"renga.dev/renga/client"
 )
 
 type executionShowCmd struct {
-	ID string `arg:"" help:"Id of the execution."`
+	executionArg
 	At uint64 `placeholder:"N" help:"Show it as it was after event N."`
 }
 
@@ -22,6 +25,9 @@ func (executionShowCmd) Help() string {
 }
 
 func (c *executionShowCmd) Run(ctx context.Context, r *remote) error {
+	if err := c.find(ctx, r); err != nil {
+		return err
+	}
 	return show(r, printExecution)(r.Executions.At(ctx, c.ID, c.At))
 }
 
@@ -39,7 +45,8 @@ func printExecution(p *printer, e *client.Execution) {
 	}
 	p.pairs(
 		"execution", e.ExecutionID, "graph", fmt.Sprintf("%s version %d", e.GraphID, e.GraphVersion),
-		"status", status(e.Status), "correlation", e.CorrelationID, "created", e.CreatedAt, "started", e.StartedAt,
+		"status", status(e.Status), "business key", e.BusinessKey, "labels", labels(e.Labels),
+		"correlation", e.CorrelationID, "created", e.CreatedAt, "started", e.StartedAt,
 		"ended", e.EndedAt, "archived", e.ArchivedAt, "events", e.Seq, "input", data(e.Input, nil),
 		"outcome", e.Outcome, "result", data(e.Result, e.ResultRef), "error", failed, "failed node", e.FailedNodeID,
 		"cancel", cancel,
@@ -48,6 +55,15 @@ func printExecution(p *printer, e *client.Execution) {
 		return []any{n.NodeID, n.Type, status(n.Status), number(n.Attempt), n.WorkerID, aboutNode(n)}
 	}).section(p, e.Nodes)
 	printLate(p, e.LateResults)
+}
+
+// labels are labels as people write them, in the order of their names.
+func labels(of map[string]string) string {
+	all := make([]string, 0, len(of))
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, name+"="+clean(of[name]))
+	}
+	return strings.Join(all, " ")
 }
 
 // aboutNode is what is worth knowing of a node in its status.
@@ -173,11 +189,11 @@ func (c *executionListCmd) Run(ctx context.Context, r *remote) error {
 	if err != nil {
 		return err
 	}
-	const head = "EXECUTION, STATUS, GRAPH, VERSION, CREATED, TOOK, ARCHIVED"
+	const head = "EXECUTION, STATUS, GRAPH, VERSION, CREATED, TOOK, ARCHIVED, KEY, LABELS"
 	return tabulate(r, &c.paging, columns(head, func(e *client.ExecutionSummary) []any {
 		return []any{
 			e.ExecutionID, status(e.Status), e.GraphID, e.GraphVersion, e.CreatedAt, took(e.CreatedAt, e.EndedAt),
-			e.ArchivedAt != nil,
+			e.ArchivedAt != nil, e.BusinessKey, labels(e.Labels),
 		}
 	}))(r.Executions.List(ctx, selected, c.at()))
 }
@@ -202,7 +218,7 @@ func span(d time.Duration) string {
 }
 
 type executionEventsCmd struct {
-	ID     string `arg:"" help:"Id of the execution."`
+	executionArg
 	From   uint64 `default:"1" placeholder:"N" help:"Begin with event N (${default})."`
 	Follow bool   `short:"f"`
 }
@@ -215,6 +231,9 @@ func (executionEventsCmd) Help() string {
 }
 
 func (c *executionEventsCmd) Run(ctx context.Context, r *remote) error {
+	if err := c.find(ctx, r); err != nil {
+		return err
+	}
 	if c.Follow {
 		_, err := r.follow(ctx, c.ID, max(c.From, 1)-1, r.printEvent)
 		return err

@@ -133,6 +133,9 @@ func (a *App) explainAnswer(e *client.Error) explained {
 		if e.Guard != "" {
 			out.hint("guard %s: %s", e.Guard, guardWords[e.Guard])
 		}
+		if e.ExecutionID != "" {
+			out.hint("renga execution show %s shows the one that has it", e.ExecutionID)
+		}
 		if e.Cause != nil {
 			out.hint("because of event %d %s at %s", e.Cause.Seq, e.Cause.Type, instant(e.Cause.OccurredAt))
 		}
@@ -253,6 +256,7 @@ func innermost(err error) error {
 
 // guardWords say what a guard asks for.
 var guardWords = map[string]string{
+	"business_key": "no active execution of the graph may have the business key",
 	"cancel_fence": "no cancel may have been requested", "execution_active": "the execution must not have ended",
 	"not_started": "the execution must not have been started before", "started": "the execution must have been started",
 	"execution_terminal": "the execution must have ended", "not_archived": "it must not have been archived before",

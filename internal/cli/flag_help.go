@@ -66,6 +66,10 @@ var flagHelp = FlagHelp{
 	"events tail": {
 		"since": "Begin with events announced at or after: " + when + "; without it, with what comes.",
 	},
+	"execution create": {
+		"business-key": "What the business calls it, such as order-17: one active execution of the graph has it.",
+		"label":        "A name and a value that it is found by. ${repeat}",
+	},
 	"execution events": {
 		"follow": "Go on with what is appended, until the execution ends; with -o json one event a line.",
 	},

@@ -14,7 +14,7 @@ import (
 const watchPatience = time.Minute
 
 type executionWatchCmd struct {
-	ID      string        `arg:"" help:"Id of the execution."`
+	executionArg
 	Timeout time.Duration `placeholder:"DURATION" help:"Stop watching after so long, with exit code 12."`
 }
 
@@ -30,6 +30,9 @@ Examples:
 }
 
 func (c *executionWatchCmd) Run(ctx context.Context, r *remote) error {
+	if err := c.find(ctx, r); err != nil {
+		return err
+	}
 	watching := ctx
 	if c.Timeout > 0 {
 		var stop context.CancelFunc

@@ -12,7 +12,7 @@ import (
 )
 
 type executionWhyCmd struct {
-	ID string `arg:"" help:"Id of the execution."`
+	executionArg
 }
 
 func (executionWhyCmd) Help() string {
@@ -25,6 +25,9 @@ Examples:
 }
 
 func (c *executionWhyCmd) Run(ctx context.Context, r *remote) error {
+	if err := c.find(ctx, r); err != nil {
+		return err
+	}
 	if _, err := r.Executions.Get(ctx, c.ID); err != nil {
 		return err
 	}

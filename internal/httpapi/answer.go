@@ -138,7 +138,12 @@ func appendRefusal(dst []byte, r *flow.Refusal, late bool) []byte {
 		dst = append(dst, `","attempt":`...)
 		dst = strconv.AppendInt(dst, int64(r.Attempt), 10)
 	}
-	dst = append(dst, `},"cause":{"eventId":"`...)
+	dst = append(dst, '}')
+	if !r.Holder.IsZero() {
+		dst = append(dst, `,"executionId":"`...)
+		dst = append(appendID(dst, r.Holder), '"')
+	}
+	dst = append(dst, `,"cause":{"eventId":"`...)
 	dst = appendID(dst, r.Cause.ID)
 	dst = append(dst, `","type":"`...)
 	dst = append(dst, r.Cause.Type.String()...)
@@ -168,6 +173,8 @@ func adviceOn(r *flow.Refusal) (fault.ReasonClass, fault.RetryAdvice) {
 	switch r.Guard {
 	case flow.GuardResumeKey, flow.GuardNodeTask:
 		return fault.ReasonValidation, fault.RetryAfterFix
+	case flow.GuardBusinessKey: // until its execution has ended
+		return fault.ReasonRunConflict, fault.RetryWithBackoff
 	case flow.GuardRetry, flow.GuardNodeReady, flow.GuardNodeRunning, flow.GuardNodeWaiting, flow.GuardStarted,
 		flow.GuardEnded:
 		if !r.Execution.Terminal() && !r.NodeStatus.Terminal() && !attemptOver(r) {

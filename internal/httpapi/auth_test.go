@@ -182,7 +182,10 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /events/bulks":                "events:read", "GET /events/bulks/{bulkId}": "events:read",
 		"GET /events/bulks/{bulkId}/items": "events:read",
 		"GET /search":                      "search:read",
-		"GET /bulks":                       "executions:read", "GET /bulks/{bulkId}": "executions:read",
+
+		"GET /executions/by-key/{graphId}/{businessKey}": "executions:read",
+
+		"GET /bulks": "executions:read", "GET /bulks/{bulkId}": "executions:read",
 		"GET /bulks/{bulkId}/items": "executions:read",
 	}
 	for _, route := range coreRoutes() {

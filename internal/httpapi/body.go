@@ -20,10 +20,12 @@ type member uint8
 // order already. The last four stand in a POST /commands only.
 const (
 	mAttempt member = iota
+	mBusinessKey
 	mClaim
 	mError
 	mGraphID
 	mInput
+	mLabels
 	mMessage
 	mMetrics
 	mNext
@@ -44,8 +46,9 @@ const (
 )
 
 var memberNames = [memberEnd]string{
-	"attempt", "claim", "error", "graphId", "input", "message", "metrics", "next", "output", "progress",
-	"prompt", "reason", "resumeKey", "start", "waitKey", "workerId", "command", "executionId", "idempotencyKey",
+	"attempt", "businessKey", "claim", "error", "graphId", "input", "labels", "message", "metrics", "next", "output",
+	"progress", "prompt", "reason", "resumeKey", "start", "waitKey", "workerId", "command", "executionId",
+	"idempotencyKey",
 	"nodeId",
 }
 

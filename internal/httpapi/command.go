@@ -48,8 +48,11 @@ type command struct {
 // commands are all commands that a caller may send.
 var commands = contracted([]command{
 	{
-		operation: "createExecution", name: flow.Create{}.Name(), may: set(mGraphID, mInput, mStart, mClaim),
-		build: func(b *body, _ string) flow.Command { return flow.Create{Input: b.object(mInput)} },
+		operation: "createExecution", name: flow.Create{}.Name(),
+		may: set(mGraphID, mInput, mBusinessKey, mLabels, mStart, mClaim),
+		build: func(b *body, _ string) flow.Command {
+			return flow.Create{Input: b.object(mInput), BusinessKey: b.businessKey(), Labels: b.labels()}
+		},
 	},
 	{
 		operation: "startExecution", name: flow.Start{}.Name(),

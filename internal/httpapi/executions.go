@@ -23,6 +23,17 @@ func (a *API) execution(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	return gate.Reply{Body: showExecution(&view)}, err
 }
 
+// byKey answers GET /executions/by-key/{graphId}/{businessKey}.
+func (a *API) byKey(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	view, err := a.cfg.Reads.ByKey(ctx, engine.BusinessKey{
+		Tenant: c.Principal.Tenant, GraphID: c.Path("graphId"), Key: c.Path("businessKey"),
+	})
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	return gate.Reply{Body: showExecution(&view)}, nil
+}
+
 // events answers GET /executions/{executionId}/events. The log has no gaps, so a
 // page is a range of sequence numbers.
 func (a *API) events(ctx context.Context, c *gate.Call) (gate.Reply, error) {

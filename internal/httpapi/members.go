@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -100,6 +101,41 @@ func (b *body) failure(m member) *flow.Error {
 		b.err = err
 	}
 	return e
+}
+
+// businessKey is what the business calls the execution, "" when the member is not there.
+func (b *body) businessKey() string {
+	key := b.text(mBusinessKey, 1, flow.MaxBusinessKey)
+	if err := flow.CheckBusinessKey(key); err != nil && b.err == nil {
+		b.err = err
+	}
+	return key
+}
+
+// labels are the labels of the execution, nil when the member is not there.
+func (b *body) labels() flow.Labels {
+	raw := b.object(mLabels)
+	if raw == nil || b.err != nil {
+		return nil
+	}
+	of, r := map[string]string{}, newReader(raw)
+	err := r.object(func(name, value jsontext.Value) {
+		field := unquote(name)
+		switch _, twice := of[field]; {
+		case b.err != nil:
+		case twice:
+			b.err = rest.Invalid(pathOf("labels", field), "%s is there twice", pathOf("labels", field))
+		case value.Kind() != '"':
+			b.err = rest.Invalid(pathOf("labels", field), "%s must be a string", pathOf("labels", field))
+		default:
+			of[field] = unquote(value)
+		}
+	})
+	labels, bad := flow.NewLabels(of)
+	if b.err == nil {
+		b.err = cmp.Or(err, bad)
+	}
+	return labels
 }
 
 // setFailure sets one member of a failure.

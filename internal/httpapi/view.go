@@ -15,6 +15,8 @@ type executionView struct {
 	GraphID           string              `json:"graphId"`
 	GraphVersion      int                 `json:"graphVersion"`
 	CorrelationID     string              `json:"correlationId,omitzero"`
+	BusinessKey       string              `json:"businessKey,omitzero"`
+	Labels            flow.Labels         `json:"labels,omitzero"`
 	CreatedAt         flow.Time           `json:"createdAt"`
 	StartedAt         flow.Time           `json:"startedAt,omitzero"`
 	EndedAt           flow.Time           `json:"endedAt,omitzero"`
@@ -90,7 +92,8 @@ func showExecution(v *engine.View) *executionView {
 	s := &v.State
 	out := &executionView{
 		ExecutionID: s.Execution, Status: s.Status.String(), CancelRequestedAt: instantOrNull(s.CancelRequestedAt),
-		GraphID: s.GraphID, GraphVersion: s.GraphVersion, CorrelationID: s.CorrelationID,
+		GraphID: s.GraphID, GraphVersion: s.GraphVersion, CorrelationID: s.CorrelationID, BusinessKey: s.BusinessKey,
+		Labels:    s.Labels,
 		CreatedAt: s.CreatedAt, StartedAt: s.StartedAt, EndedAt: s.EndedAt, ArchivedAt: s.ArchivedAt,
 		Seq: s.Seq, Input: s.Input, Outcome: s.Outcome, Error: s.Error, FailedNodeID: s.FailedNode, LateResults: v.Late,
 		Nodes: make([]nodeView, len(s.Nodes)),
@@ -153,20 +156,32 @@ func showBlob(b flow.Blob) (flow.Data, *dataRef) {
 
 // headView is an execution in a list.
 type headView struct {
-	ExecutionID  flow.ID    `json:"executionId"`
-	Status       string     `json:"status"`
-	GraphID      string     `json:"graphId"`
-	GraphVersion int        `json:"graphVersion"`
-	CreatedAt    flow.Time  `json:"createdAt"`
-	EndedAt      *flow.Time `json:"endedAt"`
-	ArchivedAt   *flow.Time `json:"archivedAt"`
+	ExecutionID   flow.ID    `json:"executionId"`
+	Status        string     `json:"status"`
+	GraphID       string     `json:"graphId"`
+	GraphVersion  int        `json:"graphVersion"`
+	CorrelationID string     `json:"correlationId,omitzero"`
+	BusinessKey   string     `json:"businessKey,omitzero"`
+	Labels        flow.Data  `json:"labels,omitzero"`
+	CreatedAt     flow.Time  `json:"createdAt"`
+	EndedAt       *flow.Time `json:"endedAt"`
+	ArchivedAt    *flow.Time `json:"archivedAt"`
 }
 
 func showHead(h *engine.Head) headView {
 	return headView{
 		ExecutionID: h.ID, Status: h.Status.String(), GraphID: h.GraphID, GraphVersion: h.GraphVersion,
+		CorrelationID: h.CorrelationID, BusinessKey: h.BusinessKey, Labels: textData(h.Labels),
 		CreatedAt: h.CreatedAt, EndedAt: instantOrNull(h.EndedAt), ArchivedAt: instantOrNull(h.ArchivedAt),
 	}
+}
+
+// textData is data that is stored as text, nil when there is none.
+func textData(text string) flow.Data {
+	if text == "" {
+		return nil
+	}
+	return flow.Data(text)
 }
 
 func instantOrNull(t flow.Time) *flow.Time {

@@ -24,18 +24,19 @@ type batch struct {
 	all  []*entry           // the same and those that were undone, in order of first use
 	gone map[lookup]error   // looked for: why there is no entry, nil when there is one
 
-	open    []*entry         // entries with an open row, in order
-	ready   []readyTask      // became ready and wait for a worker
-	readyAt map[readyKey]int // their places, which what was undone since is gone from
-	keys    keyTable
-	newest  map[planKey]*flow.Plan // newest versions that this commit has read
-	deleted []ReadyRow             // to delete
-	ended   []ReadyRow             // of tasks that nobody will start
-	claims  claimServer
-	slice   timeSlice
-	changed []flow.ID // executions that got events
-	ill     []flow.ID // executions whose deadlines could not be handled
-	due     flow.Time // earliest deadline written
+	open     []*entry         // entries with an open row, in order
+	ready    []readyTask      // became ready and wait for a worker
+	readyAt  map[readyKey]int // their places, which what was undone since is gone from
+	keys     keyTable
+	business businessKeys
+	newest   map[planKey]*flow.Plan // newest versions that this commit has read
+	deleted  []ReadyRow             // to delete
+	ended    []ReadyRow             // of tasks that nobody will start
+	claims   claimServer
+	slice    timeSlice
+	changed  []flow.ID // executions that got events
+	ill      []flow.ID // executions whose deadlines could not be handled
+	due      flow.Time // earliest deadline written
 
 	bill   map[string]time.Duration // what tenants cost
 	events int                      // that were decided

@@ -24,6 +24,9 @@ func (b *batch) create(req *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	if refused, err := b.business.check(req); err != nil || refused != nil {
+		return b.keys.refuse(b.now, req, refused, err)
+	}
 	num, err := b.tx.Number(b.ctx, 1)
 	if err != nil {
 		return Answer{}, fault.Wrap("engine.number", err)
@@ -39,6 +42,7 @@ func (b *batch) create(req *Request) (Answer, error) {
 	}
 	ent := newEntry(req.Tenant, num, plan)
 	b.use(id, ent)
+	b.business.own(req, ent)
 	b.openRow(ent).created = true
 	rec := &record{Command: req.Command.Name(), At: b.now, Corr: req.CorrelationID, Actor: req.Actor}
 	rec.Idempotency.Key = req.Idempotency.Key // for readers; it is looked up where there is no execution yet
@@ -90,6 +94,13 @@ func (b *batch) startNew(ent *entry, req *Request) ([]Task, error) {
 }
 
 func (b *batch) replayCreation(req *Request, known *storedKey) (Answer, error) {
+	if known.Refused != nil {
+		known.Refused.Command = req.Command.Name()
+		return Answer{
+			Replay: true, Command: req.Command.Name(), CorrelationID: known.Corr, Key: req.Idempotency.Key,
+			Refused: known.Refused,
+		}, nil
+	}
 	ans := Answer{
 		Replay: true, Execution: known.Execution, Command: req.Command.Name(),
 		CorrelationID: known.Corr, Key: req.Idempotency.Key, Changed: true,

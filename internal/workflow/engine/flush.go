@@ -1,6 +1,9 @@
 package engine
 
-import "renga.dev/renga/internal/platform/fault"
+import (
+	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/workflow/flow"
+)
 
 // flush writes what has gathered. A commit may flush more than once.
 func (b *batch) flush() error {
@@ -72,11 +75,24 @@ func (b *batch) closeRow(ent *entry, open *openRow, out *Batch) error {
 	return nil
 }
 
+// labelsOf are the labels of an execution as its row has them.
+func labelsOf(s *flow.State) string {
+	if len(s.Labels) == 0 {
+		return ""
+	}
+	text, _ := s.Labels.MarshalJSON() // it was written to the log before
+	return string(text)
+}
+
 func (b *batch) head(ent *entry, open *openRow) Head {
 	s := &ent.state
 	h := Head{
 		Num: ent.num, ID: s.Execution, Tenant: ent.tenant, GraphID: s.GraphID, GraphVersion: s.GraphVersion,
 		Status: s.Status, CreatedAt: s.CreatedAt, EndedAt: s.EndedAt, ArchivedAt: s.ArchivedAt, DueAt: ent.head.DueAt,
+		CorrelationID: ent.head.CorrelationID, BusinessKey: ent.head.BusinessKey, Labels: ent.head.Labels,
+	}
+	if open.created {
+		h.CorrelationID, h.BusinessKey, h.Labels = s.CorrelationID, s.BusinessKey, labelsOf(s)
 	}
 	switch {
 	case s.Status.Terminal():

@@ -14,6 +14,7 @@ type storedKey struct {
 	Members   map[string]uint32 `json:"m,omitempty"`
 	Corr      string            `json:"r,omitempty"`
 	Execution flow.ID           `json:"e,omitzero"` // of a creation
+	Refused   *flow.Refusal     `json:"f,omitzero"` // of a creation that was refused
 	Tasks     []taskRef         `json:"x,omitempty"`
 }
 
@@ -44,6 +45,20 @@ func (k *keyTable) remember(now flow.Time, tenant string, key *canonical.Idempot
 	k.at[ref] = len(k.rows)
 	k.rows = append(k.rows, KeyRow{KeyRef: ref, Hash: key.Hash, At: now, Body: raw})
 	return nil
+}
+
+// refuse answers a creation that the state of another execution refuses; its key remembers that.
+func (k *keyTable) refuse(now flow.Time, req *Request, refused *flow.Refusal, err error) (Answer, error) {
+	if err != nil {
+		return Answer{}, err
+	}
+	if req.Idempotency.Key != "" {
+		body := storedKey{Corr: req.CorrelationID, Refused: refused}
+		err = k.remember(now, req.Tenant, &req.Idempotency, &body)
+	}
+	return Answer{
+		Command: req.Command.Name(), CorrelationID: req.CorrelationID, Key: req.Idempotency.Key, Refused: refused,
+	}, err
 }
 
 // recall finds what is remembered under a key that belongs to no execution.

@@ -32,6 +32,9 @@ type Tx interface {
 	Fetch(ctx context.Context, want []Want) ([]History, error)
 	// Keys gives the remembered keys, in the order asked for; nil where there is none.
 	Keys(ctx context.Context, refs []KeyRef) ([]*KeyRow, error)
+	// Holders gives the ACTIVE executions that have business keys, in the order asked for;
+	// the zero Head where there is none.
+	Holders(ctx context.Context, keys []BusinessKey) ([]Head, error)
 	// Ready lists ready tasks of a queue after a place in its order, oldest first,
 	// leaving out what another commit is taking.
 	Ready(ctx context.Context, tenant, queue string, after ReadyRow, limit int) ([]ReadyRow, error)
@@ -66,6 +69,8 @@ type Reader interface {
 	// that seq and the rows that follow, up to the one that holds it.
 	History(ctx context.Context, tenant string, id flow.ID, upTo uint64) (History, error)
 	LogReader
+	// ByKey is the execution of a graph with a business key: the ACTIVE one, else the newest.
+	ByKey(ctx context.Context, key BusinessKey) (flow.ID, error)
 	// List is a page of executions, newest first, and how many there are in all.
 	List(ctx context.Context, q ListQuery) ([]Head, int, error)
 	// Walk gives up to q.Limit executions, oldest first, after the place of one in
@@ -135,6 +140,11 @@ type Head struct {
 	EndedAt      flow.Time
 	ArchivedAt   flow.Time
 	DueAt        flow.Time // a lower bound of the next deadline; 0: none
+
+	// These do not change.
+	CorrelationID string // "" in rows that are older than this column
+	BusinessKey   string // no two ACTIVE executions of a graph have the same; "": none
+	Labels        string // as JSON; "": none
 }
 
 // LogRow is what one commit appended to one execution.
@@ -184,8 +194,8 @@ type GraphRow struct {
 
 // Batch is everything that one commit writes.
 type Batch struct {
-	Create       []Head        // new executions
-	Update       []Update      // of existing ones, by Num
+	Update       []Update      // of existing executions, by Num
+	Create       []Head        // new ones, after Update: a business key may be free since that
 	Log          []LogRow      // appended
 	Publications []Publication // of those that hold events, in their order
 	Keys         []KeyRow      // inserted, or replaced when the stored one has expired

@@ -48,6 +48,24 @@ func (r *Reads) Execution(ctx context.Context, tenant string, id flow.ID, at uin
 	return v, err
 }
 
+// ByKey is the execution of a graph with a business key: the ACTIVE one, else the newest.
+func (r *Reads) ByKey(ctx context.Context, key BusinessKey) (View, error) {
+	id, err := r.store.ByKey(ctx, key)
+	if fault.KindOf(err) == fault.NotFound {
+		return View{}, fault.New(
+			fault.NotFound,
+			"EXECUTION_NOT_FOUND",
+			"no execution of graph %s has the business key %q",
+			key.GraphID,
+			key.Key,
+		)
+	}
+	if err != nil {
+		return View{}, fault.Wrap("engine.bykey", err)
+	}
+	return r.Execution(ctx, key.Tenant, id, 0)
+}
+
 // Head is the status of an execution and the seq of its last event.
 func (r *Reads) Head(ctx context.Context, tenant string, id flow.ID) (flow.Status, uint64, error) {
 	head, newest, err := r.store.Head(ctx, tenant, id)

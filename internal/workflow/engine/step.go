@@ -52,7 +52,7 @@ func (e *Engine) commit(ctx context.Context, w *work) error {
 			newest: map[planKey]*flow.Plan{}, readyAt: map[readyKey]int{}, bill: map[string]time.Duration{},
 			keys: keyTable{e: e, ctx: ctx, tx: tx, seen: map[KeyRef]*KeyRow{}},
 		}
-		b.claims.b = b
+		b.claims.b, b.business.b = b, b
 		return b.do(w)
 	})
 	if b == nil {
@@ -92,6 +92,9 @@ func (b *batch) do(w *work) error {
 	b.e.skew = b.now.Sub(here)
 	if b.ahead() > 1 { // that saves trips to the database
 		if err := b.keys.lookAll(w); err != nil {
+			return err
+		}
+		if err := b.business.lookAll(w); err != nil {
 			return err
 		}
 	}

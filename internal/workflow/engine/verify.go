@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -104,6 +105,18 @@ func compareHead(head *Head, s *flow.State) (why []string) {
 	if s.Status != head.Status || s.GraphID != head.GraphID || s.GraphVersion != head.GraphVersion {
 		differ("the row says %v of %s version %d, the log %v of %s version %d",
 			head.Status, head.GraphID, head.GraphVersion, s.Status, s.GraphID, s.GraphVersion)
+	}
+	for _, t := range [...]struct {
+		what     string
+		row, log string
+	}{
+		{"correlation id", cmp.Or(head.CorrelationID, s.CorrelationID), s.CorrelationID}, // older rows have none
+		{"business key", head.BusinessKey, s.BusinessKey},
+		{"labels", head.Labels, labelsOf(s)},
+	} {
+		if t.row != t.log {
+			differ("the row says %s %q, the log %q", t.what, t.row, t.log)
+		}
 	}
 	for _, t := range [...]struct {
 		what     string

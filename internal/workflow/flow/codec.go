@@ -144,6 +144,11 @@ func (p *ExecutionCreated) write(w *Writer) {
 	w.data(`,"input":`, p.Input)
 	w.Number(`,"graphVersion":`, int64(p.GraphVersion))
 	w.Text(`,"graphDigest":`, p.GraphDigest)
+	w.Text(`,"businessKey":`, p.BusinessKey)
+	if len(p.Labels) > 0 {
+		w.Raw(`,"labels":`)
+		w.labels(p.Labels)
+	}
 }
 
 func (p *ExecutionStarted) write(w *Writer) {

@@ -13,7 +13,9 @@ type Command interface {
 // The commands. Attempt 0 and Worker "" mean "not given".
 type (
 	Create struct {
-		Input Data
+		Input       Data
+		BusinessKey string // "": none
+		Labels      Labels
 	}
 	Start  struct{}
 	Cancel struct {

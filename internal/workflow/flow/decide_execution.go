@@ -6,11 +6,20 @@ func (c Create) decide(d *draft) error {
 	if err != nil {
 		return err
 	}
+	if err := CheckBusinessKey(c.BusinessKey); err != nil {
+		return err
+	}
+	if err := c.Labels.check(); err != nil {
+		return err
+	}
 	p := d.plan
 	d.Execution = d.facts.Execution
 	d.events = make([]Event, 0, 1+len(p.nodes))
 	d.Nodes = make([]*Node, 0, len(p.nodes))
-	d.emit(&ExecutionCreated{GraphID: p.ID, Input: input, GraphVersion: p.Version, GraphDigest: p.Digest})
+	d.emit(&ExecutionCreated{
+		GraphID: p.ID, Input: input, GraphVersion: p.Version, GraphDigest: p.Digest, BusinessKey: c.BusinessKey,
+		Labels: c.Labels,
+	})
 	nodes := make([]NodeCreated, len(p.nodes))
 	for i := range p.nodes {
 		nodes[i] = NodeCreated{NodeID: p.nodes[i].spec.NodeID, NodeType: p.nodes[i].spec.Type}

@@ -76,6 +76,10 @@ func describe(ev *Event) string {
 		w.add("graph", p.GraphID)
 		w.add("version", p.GraphVersion)
 		w.add("input", p.Input)
+		w.add("businessKey", p.BusinessKey)
+		if data, err := p.Labels.MarshalJSON(); err == nil && len(p.Labels) > 0 {
+			w.add("labels", Data(data))
+		}
 	case *ExecutionCompleted:
 		w.add("result", p.Result)
 		w.add("outcome", p.Outcome)

@@ -92,6 +92,8 @@ type (
 		Input        Data   `json:"input,omitzero"`
 		GraphVersion int    `json:"graphVersion,omitzero"` // +
 		GraphDigest  string `json:"graphDigest,omitempty"` // +
+		BusinessKey  string `json:"businessKey,omitempty"` // +
+		Labels       Labels `json:"labels,omitzero"`       // +
 	}
 	ExecutionStarted struct {
 		StartedBy *Actor `json:"startedBy,omitzero"`

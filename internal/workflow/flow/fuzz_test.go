@@ -57,7 +57,7 @@ func fuzzEvent(seq uint64, typ, node, say byte) Event {
 	data := Data(fmt.Sprintf(`{"x":%d}`, say))
 	switch p := p.(type) {
 	case *ExecutionCreated:
-		p.GraphID, p.Input = id, data
+		p.GraphID, p.Input, p.BusinessKey, p.Labels = id, data, id, Labels{{id, id}}
 	case *ExecutionCompleted:
 		p.Result = data
 	case *ExecutionFailed:

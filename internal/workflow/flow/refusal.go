@@ -7,6 +7,7 @@ type Guard string
 
 // The guards, in the order in which they are asked.
 const (
+	GuardBusinessKey Guard = "business_key"       // no active execution of the graph has the business key
 	GuardCancelFence Guard = "cancel_fence"       // no cancel was requested
 	GuardActive      Guard = "execution_active"   // the execution has not ended
 	GuardNotStarted  Guard = "not_started"        // the execution was not started before
@@ -36,6 +37,7 @@ type Refusal struct {
 	Attempt    int        `json:"a,omitzero"` // of the node; 0 when the refusal is not about one
 	Cause      EventRef   `json:"c"`
 	Fence      uint64     `json:"f,omitzero"` // the seq where cancel won, 0 when there was no cancel
+	Holder     ID         `json:"h,omitzero"` // the execution that has the business key
 }
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%s rejected because %s", r.Command, r.Reason) }

@@ -139,7 +139,13 @@ func (s *script) command(line string) {
 	case "create", "run":
 		s.state, s.log = State{}, nil
 		s.runs++
-		events, err := s.try(Create{Input: args.data("input")})
+		var labels Labels
+		if data := args.data("labels"); data != nil {
+			if err := labels.UnmarshalJSON(data); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+		events, err := s.try(Create{Input: args.data("input"), BusinessKey: args.words["key"], Labels: labels})
 		if verb == "create" || err != nil {
 			s.answer(events, err)
 			return

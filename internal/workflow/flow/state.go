@@ -108,6 +108,8 @@ type State struct {
 	GraphVersion      int      `json:"graphVersion"`
 	GraphDigest       string   `json:"graphDigest,omitempty"`
 	CorrelationID     string   `json:"correlationId,omitempty"` // of its creation; deadlines use it
+	BusinessKey       string   `json:"businessKey,omitempty"`
+	Labels            Labels   `json:"labels,omitzero"`
 	Input             Data     `json:"input,omitzero"`
 	Result            Blob     `json:"result,omitzero"`
 	Outcome           string   `json:"outcome,omitempty"` // of the Success node that was reached

@@ -18,7 +18,7 @@ import (
 func (w *World) act() {
 	switch n := w.dice.IntN(100); {
 	case n < 10 || len(w.executions) == 0:
-		w.send(w.orders.place(pick(w.dice, tenants), flow.ID{}, flow.Create{Input: w.dice.data(1)}))
+		w.send(w.orders.place(pick(w.dice, tenants), flow.ID{}, w.dice.create()))
 	case n < 45:
 		w.send(w.command())
 	case n < 60:
@@ -69,6 +69,18 @@ func (w *World) depart(o *order) {
 	o.flights = append(o.flights, w.fleet.here)
 	w.trace.say("  send to %s %s %s %s %s %s", w.fleet.here.name, o.req.Idempotency.Key, o.req.Command.Name(),
 		o.req.Command.Target(), short(o.req.Execution), brief(o.req.Command))
+}
+
+// create is a creation, of which some have business keys that others may have too.
+func (d dice) create() flow.Create {
+	c := flow.Create{Input: d.data(1)}
+	if d.one(3) {
+		c.BusinessKey = fmt.Sprintf("order %d", d.IntN(4))
+	}
+	for i := range d.IntN(3) {
+		c.Labels = append(c.Labels, flow.Label{Name: fmt.Sprintf("l%d", i), Value: fmt.Sprintf("v%d", d.IntN(3))})
+	}
+	return c
 }
 
 // eager is a claim that goes with a creation.

@@ -83,6 +83,25 @@ func (m *Memory) heads(want func(*engine.Head) bool) []engine.Head {
 	return heads
 }
 
+// ByKey is the execution of a graph with a business key: the ACTIVE one, else the newest.
+func (m *Memory) ByKey(_ context.Context, key engine.BusinessKey) (flow.ID, error) {
+	if err := m.at(OnRead, nil); err != nil {
+		return flow.ID{}, err
+	}
+	all := m.heads(func(h *engine.Head) bool {
+		return h.Tenant == key.Tenant && h.GraphID == key.GraphID && h.BusinessKey == key.Key && key.Key != ""
+	})
+	if len(all) == 0 {
+		return flow.ID{}, errNone
+	}
+	return slices.MaxFunc(all, func(a, b engine.Head) int {
+		if a.Status != b.Status && (a.Status == flow.Active || b.Status == flow.Active) {
+			return cmp.Compare(b.Status, a.Status) // ACTIVE is the least
+		}
+		return byCreation(a, b)
+	}).ID, nil
+}
+
 // List is a page of executions, newest first, and how many there are in all.
 func (m *Memory) List(_ context.Context, q engine.ListQuery) ([]engine.Head, int, error) {
 	if err := m.at(OnRead, nil); err != nil {

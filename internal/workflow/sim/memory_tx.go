@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"renga.dev/renga/internal/platform/fault"
@@ -63,6 +64,25 @@ func (t *tx) Fetch(_ context.Context, want []engine.Want) ([]engine.History, err
 		}
 	}
 	return out, t.m.at(AfterFetch, nil)
+}
+
+// Holders gives the ACTIVE executions that have business keys.
+func (t *tx) Holders(_ context.Context, keys []engine.BusinessKey) ([]engine.Head, error) {
+	out := make([]engine.Head, len(keys))
+	t.m.mu.RLock()
+	all := maps.Clone(t.m.execs)
+	t.m.mu.RUnlock()
+	maps.Copy(all, t.execs)
+	for i, key := range keys {
+		for _, x := range all {
+			h := &x.head
+			if key.Key != "" && h.Status == flow.Active &&
+				(engine.BusinessKey{Tenant: h.Tenant, GraphID: h.GraphID, Key: h.BusinessKey}) == key {
+				out[i] = *h
+			}
+		}
+	}
+	return out, nil
 }
 
 // Keys gives remembered keys, in the order asked for.
@@ -132,15 +152,9 @@ func (t *tx) Number(_ context.Context, n int) (int64, error) {
 }
 
 // Write takes over everything in b.
-func (t *tx) Write(_ context.Context, b *engine.Batch) error {
+func (t *tx) Write(ctx context.Context, b *engine.Batch) error {
 	if err := t.m.at(BeforeWrite, b); err != nil {
 		return err
-	}
-	for _, h := range b.Create {
-		if _, ok := t.execution(h.Num); ok || t.number(h.ID) != 0 {
-			return fault.New(fault.Conflict, "ALREADY_EXISTS", "execution %d exists", h.Num)
-		}
-		t.execs[h.Num] = execution{head: h}
 	}
 	for _, h := range b.Update {
 		x, ok := t.execution(h.Num)
@@ -149,6 +163,18 @@ func (t *tx) Write(_ context.Context, b *engine.Batch) error {
 		}
 		x.head.Status, x.head.EndedAt, x.head.ArchivedAt, x.head.DueAt = h.Status, h.EndedAt, h.ArchivedAt, h.DueAt
 		t.execs[h.Num] = x
+	}
+	for _, h := range b.Create {
+		if _, ok := t.execution(h.Num); ok || t.number(h.ID) != 0 {
+			return fault.New(fault.Conflict, "ALREADY_EXISTS", "execution %d exists", h.Num)
+		}
+		if held, err := t.Holders(ctx, []engine.BusinessKey{{
+			Tenant: h.Tenant, GraphID: h.GraphID, Key: h.BusinessKey,
+		}}); err != nil ||
+			held[0].Num != 0 {
+			return fault.New(fault.Conflict, "ALREADY_EXISTS", "execution %d has the business key", held[0].Num)
+		}
+		t.execs[h.Num] = execution{head: h}
 	}
 	if err := t.append(b.Log); err != nil {
 		return err

@@ -121,6 +121,10 @@ func (b *orders) decided(o *order, ans *engine.Answer) {
 		b.w.stress.Forgot++
 		o.answer = nil
 	}
+	if _, ok := o.req.Command.(flow.Create); ok && ans.Refused != nil {
+		b.held(o, ans)
+		return
+	}
 	x := b.w.audit.one(o.req.Tenant, ans.Execution)
 	if x == nil {
 		b.w.fail("%s: execution %v is not stored", o.req.Idempotency.Key, ans.Execution)
@@ -148,6 +152,27 @@ func (b *orders) decided(o *order, ans *engine.Answer) {
 		b.w.crew.got(x, *ans.Task, "")
 	}
 	b.gotEager(o, x, ans.Tasks)
+}
+
+// held checks that a creation was refused since another execution had its business key at that time.
+func (b *orders) held(o *order, ans *engine.Answer) {
+	key := &o.req.Idempotency
+	row, durable := b.w.mem.remembered(engine.KeyRef{Tenant: o.req.Tenant, Endpoint: key.Endpoint, Key: key.Key})
+	if !durable {
+		b.w.fail("%s: refused before that was durable", key.Key)
+		return
+	}
+	b.count(o, ans)
+	b.w.stress.Held++
+	o.at = row.At
+	want, _ := o.req.Command.(flow.Create)
+	x := b.w.audit.one(o.req.Tenant, ans.Refused.Holder)
+	if ans.Refused.Guard != flow.GuardBusinessKey || x == nil || want.BusinessKey == "" ||
+		x.state.BusinessKey != want.BusinessKey || x.state.GraphID != o.req.GraphID ||
+		x.state.EndedAt != 0 && x.state.EndedAt < row.At {
+		b.w.fail("%s: the business key %q is not with the execution that was named: %s", key.Key, want.BusinessKey,
+			show(ans))
+	}
 }
 
 // gotEager checks the tasks that came with a creation: its own, of the queues that

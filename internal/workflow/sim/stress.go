@@ -12,6 +12,7 @@ type Stress struct {
 	Acks      int // commands that were answered, accepted or refused
 	Refusals  int
 	Replays   int // answers from memory, equal to the first
+	Held      int // creations that were refused since another execution has their business key
 	Conflicts int // keys used again with another body
 	Strangers int // commands on what does not exist, or not for this tenant
 	Cancels   int // accepted

@@ -13,11 +13,11 @@ import (
 
 func (t *tx) Write(ctx context.Context, b *engine.Batch) error {
 	counts := counter{}
-	if err := t.create(ctx, b.Create, counts); err != nil {
-		return fault.Wrap("store.create", err)
-	}
 	if err := t.update(ctx, b.Update, counts); err != nil {
 		return fault.Wrap("store.update", err)
+	}
+	if err := t.create(ctx, b.Create, counts); err != nil {
+		return fault.Wrap("store.create", err)
 	}
 	if err := t.append(ctx, b.Log, b.Publications); err != nil {
 		return fault.Wrap("store.append", err)
@@ -41,13 +41,17 @@ func (t *tx) Write(ctx context.Context, b *engine.Batch) error {
 func (t *tx) create(ctx context.Context, heads []engine.Head, counts counter) error {
 	for i := range heads {
 		h := &heads[i]
-		_, err := t.sql.Exec(ctx, `INSERT INTO engine_execution
-			(num, id, tenant, graph_id, graph_version, status, created_at, ended_at, archived_at, due_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			h.Num, h.ID[:], h.Tenant, h.GraphID, h.GraphVersion, int64(h.Status),
-			int64(h.CreatedAt), int64(h.EndedAt), int64(h.ArchivedAt), int64(h.DueAt))
+		_, err := t.sql.Exec(ctx, `INSERT INTO engine_execution (`+headColumns+`)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+			h.Num, h.ID[:], h.Tenant, h.GraphID, h.GraphVersion, int64(h.Status), int64(h.CreatedAt), int64(h.EndedAt),
+			int64(h.ArchivedAt), int64(h.DueAt), h.CorrelationID, h.BusinessKey, h.Labels)
 		if err != nil {
 			return err
+		}
+		if h.Labels != "" {
+			if _, err := t.sql.Exec(ctx, insertLabels, h.Tenant, int64(h.CreatedAt), h.Num, h.Labels); err != nil {
+				return err
+			}
 		}
 		counts.created(h)
 	}

@@ -15,8 +15,7 @@ import (
 const (
 	pgCreate = `INSERT INTO engine_execution (` + headColumns + `, commit_no)
 		SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
-			$8::bigint[],
-			$9::bigint[], $10::bigint[], $11::bigint[])`
+			$8::bigint[], $9::bigint[], $10::bigint[], $11::text[], $12::text[], $13::text[], $14::bigint[])`
 
 	// What changes is an array for each column, in the order of the numbers; place is
 	// where an execution stands in them.
@@ -72,8 +71,10 @@ func (t *pgTx) Write(ctx context.Context, b *engine.Batch) error {
 			stmts = append(stmts, sqldb.Stmt{Query: query, Args: args, Changed: changed})
 		}
 	}
-	add(len(b.Create), pgCreate, creations(b.Create, newest, counts), nil)
 	add(len(b.Update), pgUpdate, updates(b.Update, newest, counts), &updated)
+	add(len(b.Create), pgCreate, creations(b.Create, newest, counts), nil)
+	labelled := labelled(b.Create)
+	add(len(labelled), pgLabels, labels(labelled), nil)
 	add(len(newest), pgBump, bumps(newest), nil)
 	add(len(b.Log), pgAppend, append(appends(b.Log), t.numbering(b)...), nil)
 	add(len(b.Keys), pgRemember, append(memories(b.Keys), int64(t.store.retention)), &remembered)
@@ -117,6 +118,7 @@ func column[R, V any](rows []R, of func(*R) V) []V {
 
 // creations are the arguments of pgCreate, which sets commit numbers too.
 func creations(heads []engine.Head, newest map[int64]int64, counts counter) []any {
+	heads = inKeyOrder(heads)
 	return []any{
 		column(heads, func(h *engine.Head) int64 { return h.Num }),
 		column(heads, func(h *engine.Head) []byte { return h.ID[:] }),
@@ -128,6 +130,9 @@ func creations(heads []engine.Head, newest map[int64]int64, counts counter) []an
 		column(heads, func(h *engine.Head) int64 { return int64(h.EndedAt) }),
 		column(heads, func(h *engine.Head) int64 { return int64(h.ArchivedAt) }),
 		column(heads, func(h *engine.Head) int64 { return int64(h.DueAt) }),
+		column(heads, func(h *engine.Head) string { return h.CorrelationID }),
+		column(heads, func(h *engine.Head) string { return h.BusinessKey }),
+		column(heads, func(h *engine.Head) string { return h.Labels }),
 		column(heads, func(h *engine.Head) int64 {
 			counts.created(h)
 			return taken(newest, h.Num)

@@ -1,0 +1,24 @@
+-- What executions are found by.
+
+-- +goose Up
+
+-- correlation_id is that of the creation, '' in rows that are older than this column. labels is a JSON
+-- object, '' without any.
+ALTER TABLE engine_execution ADD COLUMN correlation_id text COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE engine_execution ADD COLUMN business_key text COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE engine_execution ADD COLUMN labels text COLLATE "C" NOT NULL DEFAULT '';
+CREATE INDEX engine_execution_chain
+	ON engine_execution (tenant, correlation_id, created_at, num) WHERE correlation_id <> '';
+CREATE INDEX engine_execution_key ON engine_execution (tenant, business_key, created_at, num) WHERE business_key <> '';
+-- One ACTIVE execution of a graph has a business key.
+CREATE UNIQUE INDEX engine_execution_holder
+	ON engine_execution (tenant, graph_id, business_key) WHERE status = 0 AND business_key <> '';
+
+-- label is name=value.
+CREATE TABLE engine_label (
+	tenant     text   NOT NULL COLLATE "C",
+	label      text   NOT NULL COLLATE "C",
+	created_at bigint NOT NULL,
+	execution  bigint NOT NULL,
+	PRIMARY KEY (tenant, label, created_at, execution)
+) WITH (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
