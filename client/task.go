@@ -19,7 +19,8 @@ type Task struct {
 	Attempt     int                        `json:"attempt"`
 	GraphID     string                     `json:"graphId"`
 	Queue       string                     `json:"queue"`
-	Input       json.RawMessage            `json:"input,omitempty"`     // of the execution
+	Input       json.RawMessage            `json:"input,omitempty"`     // that the node declares, else of the execution
+	Error       *Failure                   `json:"error,omitempty"`     // why, of a Task that a failure edge led to
 	Outputs     map[string]json.RawMessage `json:"outputs"`             // of the direct predecessors, by node
 	LeaseUntil  time.Time                  `json:"leaseUntil,omitzero"` // zero: the Task has no lease
 
@@ -29,10 +30,10 @@ type Task struct {
 // Ref names the attempt.
 func (t *Task) Ref() TaskRef { return TaskRef{t.ExecutionID, t.NodeID, t.Attempt} }
 
-// DecodeInput reads the input of the execution into v.
+// DecodeInput reads the input of the Task into v.
 func (t *Task) DecodeInput(v any) error {
 	if err := json.Unmarshal(t.Input, v); err != nil {
-		return fmt.Errorf("client: the input of execution %s: %w", t.ExecutionID, err)
+		return fmt.Errorf("client: the input of node %s of execution %s: %w", t.NodeID, t.ExecutionID, err)
 	}
 	return nil
 }

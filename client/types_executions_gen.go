@@ -64,13 +64,6 @@ func (c CreateExecution) parts() parts {
 	}
 }
 
-// DataRef: data over 4 KiB is not repeated here: read it from the event with this sequence
-// number.
-type DataRef struct {
-	Seq  uint64 `json:"seq"`
-	Size int    `json:"size"`
-}
-
 // Failure: why a node or an execution failed.
 type Failure struct {
 	Code    string          `json:"code,omitempty"`
@@ -78,6 +71,13 @@ type Failure struct {
 	Detail  json.RawMessage `json:"detail,omitempty"`
 	// With true there is no other attempt, whatever the retry policy of the node says.
 	Final bool `json:"final,omitempty"`
+}
+
+// DataRef: data over 4 KiB is not repeated here: read it from the event with this sequence
+// number.
+type DataRef struct {
+	Seq  uint64 `json:"seq"`
+	Size int    `json:"size"`
 }
 
 // Actor: who caused it.
@@ -139,12 +139,17 @@ type Node struct {
 	// The output of the resume that set the running attempt of a Task going again.
 	ResumedWith    json.RawMessage `json:"resumedWith,omitempty"`
 	ResumedWithRef *DataRef        `json:"resumedWithRef,omitempty"`
-	Progress       *float64        `json:"progress,omitempty"`
-	Message        string          `json:"message,omitempty"`
-	Metrics        json.RawMessage `json:"metrics,omitempty"`
-	MetricsRef     *DataRef        `json:"metricsRef,omitempty"`
-	Output         json.RawMessage `json:"output,omitempty"`
-	OutputRef      *DataRef        `json:"outputRef,omitempty"`
+	// Of a Task that was reached and declares its input, what that was.
+	Input    json.RawMessage `json:"input,omitempty"`
+	InputRef *DataRef        `json:"inputRef,omitempty"`
+	// The node whose failure the path leads on from; absent when nothing failed before.
+	FailedNodeID string          `json:"failedNodeId,omitempty"`
+	Progress     *float64        `json:"progress,omitempty"`
+	Message      string          `json:"message,omitempty"`
+	Metrics      json.RawMessage `json:"metrics,omitempty"`
+	MetricsRef   *DataRef        `json:"metricsRef,omitempty"`
+	Output       json.RawMessage `json:"output,omitempty"`
+	OutputRef    *DataRef        `json:"outputRef,omitempty"`
 	// Of the last attempt that failed.
 	Error       *Failure `json:"error,omitempty"`
 	ReasonClass string   `json:"reasonClass,omitempty"`

@@ -46,6 +46,10 @@ type NodeSpec struct {
 	// Success: what the end means to the business, such as paid or declined. The execution shows
 	// it.
 	Outcome string `json:"outcome,omitempty"`
+	// Task: the members of its input, each with a CEL expression over input of the execution,
+	// outputs (by node, of those that come before) and error (of the failure whose edge led
+	// here, else null). Without it a Task gets the input of the execution.
+	Input map[string]string `json:"input,omitempty"`
 }
 
 // Edge: the way from a node to the next.

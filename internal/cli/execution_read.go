@@ -96,6 +96,7 @@ func aboutNode(n *client.Node) string {
 	if n.Error != nil {
 		add("%s", failure(n.Error))
 	}
+	add("%s", with("input ", data(n.Input, n.InputRef)))
 	return listed(append(parts, n.Reason, data(n.Output, n.OutputRef))...)
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"renga.dev/renga/client"
@@ -138,7 +140,17 @@ func settings(n *client.NodeSpec) string {
 		}
 	}
 	return listed(with("queue ", n.Queue), retry, with("timeout ", n.Timeout), with("for ", n.For),
-		with("key ", n.WaitKey), string(n.Policy), n.Expression, with("outcome ", n.Outcome))
+		with("key ", n.WaitKey), string(n.Policy), n.Expression, with("outcome ", n.Outcome),
+		with("input ", declared(n.Input)))
+}
+
+// declared is the input that a Task declares.
+func declared(input map[string]string) string {
+	members := make([]string, 0, len(input))
+	for _, name := range slices.Sorted(maps.Keys(input)) {
+		members = append(members, name+"="+input[name])
+	}
+	return strings.Join(members, " ")
 }
 
 type graphListCmd struct{ paging }

@@ -33,7 +33,7 @@ func graphYAML(stored []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err = json.Marshal(graph.WithoutDefaults())
+	raw, err = json.Marshal(graph.WithoutDefaults(), json.Deterministic(true))
 	if err != nil {
 		return nil, err
 	}

@@ -83,14 +83,19 @@ func (c *tasksClaimCmd) Run(ctx context.Context, r *remote) error {
 }
 
 func printTasks(p *printer, tasks []client.Task) {
-	columns("EXECUTION, NODE, ATTEMPT, GRAPH, QUEUE, LEASE UNTIL, INPUT, OUTPUTS", func(t *client.Task) []any {
+	columns("EXECUTION, NODE, ATTEMPT, GRAPH, QUEUE, LEASE UNTIL, INPUT, ERROR, OUTPUTS", func(t *client.Task) []any {
 		var outputs []string
 		for node, output := range t.Outputs {
 			outputs = append(outputs, node+"="+string(output))
 		}
 		slices.Sort(outputs)
+		failed := ""
+		if t.Error != nil {
+			failed = failure(t.Error)
+		}
 		return []any{
-			t.ExecutionID, t.NodeID, t.Attempt, t.GraphID, t.Queue, t.LeaseUntil, t.Input, strings.Join(outputs, " "),
+			t.ExecutionID, t.NodeID, t.Attempt, t.GraphID, t.Queue, t.LeaseUntil, t.Input, failed,
+			strings.Join(outputs, " "),
 		}
 	}).print(p, tasks)
 }

@@ -192,8 +192,28 @@ func (w *why) explainFailure(e *client.Execution) {
 		w.add("Node %s failed%s: %s.", n.NodeID, uncaught, text)
 	}
 	if n != nil && n.Type != "Failed" && reached != "" {
-		w.add("Its failure edge led to the Failed node %s, which ended the execution.", reached)
+		through := ""
+		if nodes := afterFailure(e, n.NodeID); nodes != "" {
+			through = " through " + nodes
+		}
+		w.add("Its failure edge led%s to the Failed node %s, which ended the execution.", through, reached)
 	}
+	if n != nil && n.FailedNodeID != "" {
+		if first := e.Node(n.FailedNodeID); first != nil && first.Error != nil {
+			w.add("Before that, node %s had failed: %s.", first.NodeID, strings.TrimSuffix(failure(first.Error), "."))
+		}
+	}
+}
+
+// afterFailure names the nodes that did their work since a node had failed.
+func afterFailure(e *client.Execution, failed string) string {
+	var names []string
+	for _, n := range e.Nodes {
+		if n.FailedNodeID == failed && (n.Type == "Task" || n.Type == "Wait") {
+			names = append(names, n.NodeID)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // reachedFailed is the Failed node that ended an execution; "" when none did.

@@ -99,6 +99,9 @@ func appendTask(dst []byte, t *engine.Task) []byte {
 	} else {
 		dst = append(dst, "{}"...) // an execution that was created without one
 	}
+	if t.Error != nil {
+		dst = appendError(append(dst, `,"error":`...), t.Error)
+	}
 	dst = append(dst, `,"outputs":{`...)
 	var few [8]string
 	nodes := few[:0] // in order: a replay must be equal
@@ -117,6 +120,19 @@ func appendTask(dst []byte, t *engine.Task) []byte {
 	if t.LeaseUntil != 0 {
 		dst = append(dst, `,"leaseUntil":"`...)
 		dst = append(append(dst, t.LeaseUntil.String()...), '"')
+	}
+	return append(dst, '}')
+}
+
+// appendError writes why a node failed.
+func appendError(dst []byte, e *flow.Error) []byte {
+	dst = appendText(append(dst, `{"code":`...), e.Code)
+	dst = appendText(append(dst, `,"message":`...), e.Message)
+	if e.Detail != nil {
+		dst = append(append(dst, `,"detail":`...), e.Detail...)
+	}
+	if e.Final {
+		dst = append(dst, `,"final":true`...)
 	}
 	return append(dst, '}')
 }

@@ -64,6 +64,9 @@ type nodeView struct {
 	PromptRef           *dataRef          `json:"promptRef,omitzero"`
 	Resumed             flow.Data         `json:"resumedWith,omitzero"`
 	ResumedRef          *dataRef          `json:"resumedWithRef,omitzero"`
+	Input               flow.Data         `json:"input,omitzero"`
+	InputRef            *dataRef          `json:"inputRef,omitzero"`
+	FailedNodeID        string            `json:"failedNodeId,omitzero"`
 	Progress            *float64          `json:"progress,omitzero"`
 	Message             string            `json:"message,omitzero"`
 	Metrics             flow.Data         `json:"metrics,omitzero"`
@@ -112,14 +115,15 @@ func showNode(n *flow.Node) nodeView {
 	out := nodeView{
 		NodeID: n.ID, Type: n.Kind, Status: n.Status.String(), CanceledByExecution: n.ByExecution, Attempt: n.Attempt,
 		WorkerID: n.Worker, LeaseUntil: n.LeaseUntil, TimeoutAt: n.TimeoutAt, RetryAt: n.RetryAt,
-		WaitUntil: n.WaitUntil, WaitKey: n.WaitKey, Progress: n.Progress, Message: n.Message,
-		Error: n.Error, Reason: n.Reason, BranchIDs: n.Branches,
+		WaitUntil: n.WaitUntil, WaitKey: n.WaitKey, FailedNodeID: n.FailedNode, Progress: n.Progress,
+		Message: n.Message, Error: n.Error, Reason: n.Reason, BranchIDs: n.Branches,
 	}
 	if n.Kind == flow.TaskKind && (n.Status == flow.NodeIsReady || n.RetryAt != 0) {
 		out.NextAttempt = n.Attempt + 1
 	}
 	out.Prompt, out.PromptRef = showBlob(n.Prompt)
 	out.Resumed, out.ResumedRef = showBlob(n.Resumed)
+	out.Input, out.InputRef = showBlob(n.Input)
 	out.Metrics, out.MetricsRef = showBlob(n.Metrics)
 	out.Output, out.OutputRef = showBlob(n.Output)
 	if n.Error != nil {

@@ -32,7 +32,12 @@ func (b *batch) task(ent *entry, ref taskRef) (Task, error) {
 		Execution: ent.state.Execution, Node: ref.Node, Attempt: ref.Attempt, GraphID: ent.state.GraphID,
 		Queue: ent.plan.Spec(i).Queue, Input: ent.state.Input, LeaseUntil: ref.LeaseUntil,
 	}
+	n := ent.state.Nodes[i]
+	t.Error = ent.state.ErrorAt(n)
 	var need flow.Need
+	if n.Input.Seq != 0 {
+		need = append(need, n.Input.Seq)
+	}
 	for _, p := range ent.plan.Preds(i) {
 		if seq := ent.state.Nodes[p].Output.Seq; seq != 0 {
 			need = append(need, seq)
@@ -43,12 +48,18 @@ func (b *batch) task(ent *entry, ref taskRef) (Task, error) {
 	if _, err := b.outputs(ent, need, math.MaxInt, read); err != nil {
 		return Task{}, err
 	}
+	whole := func(b flow.Blob) flow.Data {
+		if b.Seq != 0 {
+			return read[b.Seq]
+		}
+		return b.Inline
+	}
+	if input := whole(n.Input); input != nil {
+		t.Input = input
+	}
 	for _, p := range ent.plan.Preds(i) {
 		n := ent.state.Nodes[p]
-		data := n.Output.Inline
-		if n.Output.Seq != 0 {
-			data = read[n.Output.Seq]
-		}
+		data := whole(n.Output)
 		if data == nil {
 			continue
 		}

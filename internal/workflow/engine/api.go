@@ -64,7 +64,8 @@ type Task struct {
 	Attempt    int
 	GraphID    string
 	Queue      string
-	Input      flow.Data
+	Input      flow.Data            // what the Task declares, else the input of the execution
+	Error      *flow.Error          // the first failure of those that led to it over a failure edge
 	Outputs    map[string]flow.Data // of the direct predecessors
 	LeaseUntil flow.Time
 }

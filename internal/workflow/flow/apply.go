@@ -97,7 +97,7 @@ func (s *State) applyNode(ev *Event, n *Node) {
 		}
 	case *ForkOpened:
 		if n.Branches == nil {
-			n.Branches = p.BranchIDs
+			n.Branches, n.FailedNode = p.BranchIDs, p.FailedNodeID
 		}
 	default:
 		if !n.Status.Terminal() {
@@ -113,6 +113,7 @@ func (s *State) applyLive(ev *Event, n *Node) {
 		if !s.Status.Terminal() {
 			n.become(NodeIsReady, ev)
 		}
+		n.reach(p, ev)
 	case *NodeStarted:
 		if !s.Status.Terminal() && !s.canceling() && p.Attempt >= n.Attempt {
 			n.start(p, ev)
@@ -164,6 +165,19 @@ func (n *Node) become(next NodeStatus, ev *Event) bool {
 	n.Status, n.Cause = next, ref(ev)
 	n.LeaseUntil, n.TimeoutAt, n.TimeLeft, n.RetryAt, n.WaitUntil = 0, 0, 0, 0, 0
 	return true
+}
+
+// reach keeps how a node was reached, which its first attempt says.
+func (n *Node) reach(p *NodeReady, ev *Event) {
+	if p.Input != nil {
+		n.Input = blob(p.Input, ev.Seq)
+	}
+	if p.On != "" {
+		n.On = p.On
+	}
+	if p.FailedNodeID != "" {
+		n.FailedNode = p.FailedNodeID
+	}
 }
 
 // start begins an attempt and clears what an earlier one reported.

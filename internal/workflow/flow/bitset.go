@@ -27,4 +27,14 @@ func (b *bitset) add(i int) {
 	b.high[w] |= 1 << (i % 64)
 }
 
+func (b *bitset) addAll(other *bitset) {
+	b.low |= other.low
+	if more := len(other.high) - len(b.high); more > 0 {
+		b.high = append(b.high, make([]uint64, more)...)
+	}
+	for w, bits := range other.high {
+		b.high[w] |= bits
+	}
+}
+
 func (b *bitset) empty() bool { return b.low == 0 && b.high == nil }

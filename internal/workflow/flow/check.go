@@ -64,6 +64,7 @@ func checkFields(n *NodeSpec) error {
 		{"policy", n.Policy != "", join, "a Join"},
 		{"expression", n.Expression != "", join, "a Join"},
 		{"outcome", n.Outcome != "", success, "a Success"},
+		{"input", n.Input != nil, task, "a Task"},
 	} {
 		if f.has && !f.fits {
 			return refuseField(n, f.name, "belongs to %s, not to a %s", f.whereItIsA, n.Type)

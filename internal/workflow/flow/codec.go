@@ -184,6 +184,9 @@ func (p *NodeCreated) write(w *Writer) {
 func (p *NodeReady) write(w *Writer) {
 	w.Quote(`{"nodeId":`, p.NodeID)
 	w.Number(`,"attempt":`, int64(p.Attempt))
+	w.data(`,"input":`, p.Input)
+	w.Text(`,"on":`, string(p.On))
+	w.Text(`,"failedNodeId":`, p.FailedNodeID)
 }
 
 func (p *NodeStarted) write(w *Writer) {

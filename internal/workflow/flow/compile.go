@@ -46,13 +46,18 @@ func (g Graph) compile(id string, version int) (*Plan, error) {
 	c := &compiler{graph: g, programs: make(map[string]*expr.Program)}
 	for _, step := range []func() error{
 		c.checkSize, c.addNodes, c.checkStart, c.addEdges, c.checkWaysOn, c.checkReach, c.checkForks,
+		c.addInputs,
 	} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
 	c.fillForks()
-	return &Plan{ID: id, Version: version, Graph: g, nodes: c.nodes, index: c.index, start: c.start, text: c.text}, nil
+	c.findLost()
+	return &Plan{
+		ID: id, Version: version, Graph: g, nodes: c.nodes, index: c.index, start: c.start, text: c.text,
+		input: c.inputs,
+	}, nil
 }
 
 // compiler is a Plan in the making.
@@ -64,6 +69,7 @@ type compiler struct {
 	order    []int                    // the nodes, each after all of its predecessors
 	programs map[string]*expr.Program // compiled, by kind and text
 	text     int                      // bytes of these texts
+	inputs   int                      // members of the inputs of Tasks
 }
 
 // refuse is an error about a node, which its message begins with.

@@ -328,6 +328,23 @@ func TestAGraphThatCannotRunIsRefused(t *testing.T) {
 			"a", "outcome",
 		},
 		{
+			"input of a Wait", "nodes: [{nodeId: a, type: Wait, input: {x: '1'}}]\n",
+			`node "a": input: belongs to a Task, not to a Wait`, "a", "input",
+		},
+		{
+			"input from no node",
+			"nodes: [{nodeId: s, type: Start}, {nodeId: a, type: Task, input: {x: outputs.b.y}}, " +
+				"{nodeId: e, type: Success}]\nedges: [{from: s, to: a}, {from: a, to: e}]\n",
+			`node "a": input.x: there is no node "b"`, "a", "input.x",
+		},
+		{
+			"input from a node that comes later",
+			"nodes: [{nodeId: s, type: Start}, {nodeId: a, type: Task, input: {x: 'outputs[\"b\"]'}}, " +
+				"{nodeId: b, type: Task}, {nodeId: e, type: Success}]\n" +
+				"edges: [{from: s, to: a}, {from: a, to: b}, {from: b, to: e}]\n",
+			`node "a": input.x: node "b" does not come before this one`, "a", "input.x",
+		},
+		{
 			"code twice", "nodes: [{nodeId: a, type: Task, retry: {except: [E, F, E]}}]\n",
 			`node "a": retry.except[2]: "E" is there twice`, "a", "retry.except[2]",
 		},

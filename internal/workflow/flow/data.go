@@ -7,6 +7,8 @@ func DataOf(p Payload) Data {
 		return p.Input
 	case *ExecutionCompleted:
 		return p.Result
+	case *NodeReady:
+		return p.Input
 	case *NodeProgressReported:
 		return p.Metrics
 	case *NodeWaiting:

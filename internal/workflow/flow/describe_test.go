@@ -111,6 +111,9 @@ func describeNode(w *words, p Payload) {
 		w.add("type", p.NodeType.String())
 	case *NodeReady:
 		w.add("attempt", p.Attempt)
+		w.add("input", p.Input)
+		w.add("on", string(p.On))
+		w.add("failedNode", p.FailedNodeID)
 	case *NodeStarted:
 		w.add("attempt", p.Attempt)
 		w.add("worker", p.WorkerID)
@@ -187,6 +190,9 @@ func describeState(s *State) string {
 		w.add("key", n.WaitKey)
 		w.add("prompt", n.Prompt)
 		w.add("resumed", n.Resumed)
+		w.add("input", n.Input)
+		w.add("on", string(n.On))
+		w.add("failedNode", n.FailedNode)
 		w.add("progress", n.Progress)
 		w.add("text", n.Message)
 		w.add("metrics", n.Metrics)

@@ -128,8 +128,11 @@ type (
 		Meta     Data   `json:"meta,omitzero"`
 	}
 	NodeReady struct {
-		NodeID  string `json:"nodeId"`
-		Attempt int    `json:"attempt,omitzero"` // + the attempt that is due; none for a Wait
+		NodeID       string  `json:"nodeId"`
+		Attempt      int     `json:"attempt,omitzero"`       // + the attempt that is due; none for a Wait
+		Input        Data    `json:"input,omitzero"`         // + what a Task declares, with its first attempt
+		On           Outcome `json:"on,omitempty"`           // + failure: a failure edge led here
+		FailedNodeID string  `json:"failedNodeId,omitempty"` // + the node whose failure the path leads on from
 	}
 	NodeStarted struct {
 		NodeID     string `json:"nodeId"`
@@ -192,8 +195,9 @@ type (
 		Reason   string `json:"reason,omitempty"`
 	}
 	ForkOpened struct {
-		NodeID    string   `json:"nodeId"`
-		BranchIDs []string `json:"branchIds"`
+		NodeID       string   `json:"nodeId"`
+		BranchIDs    []string `json:"branchIds"`
+		FailedNodeID string   `json:"failedNodeId,omitempty"` // + the node whose failure the path leads on from
 	}
 	JoinGateUpdated struct {
 		NodeID    string   `json:"nodeId"`

@@ -27,24 +27,22 @@ func (r *router) finish(i, from int) {
 	case FailedKind:
 		r.d.emit(&NodeSucceeded{NodeID: n.ID})
 		r.d.stop("execution failed")
-		r.d.emit(failureAt(n, r.d.Nodes[from]))
+		r.d.emit(r.failureAt(n))
 	case CanceledKind:
 		r.d.emit(&NodeSucceeded{NodeID: n.ID})
 		r.d.cancelAll("reached node "+n.ID, &Actor{Kind: KindSystem})
 	}
 }
 
-// failureAt is the end at a Failed node: the error of the node that led there, or,
-// when that one did not fail, an error that names the Failed node.
-func failureAt(n, last *Node) *ExecutionFailed {
-	end := &ExecutionFailed{Reason: "reached node " + n.ID, FailedNodeID: last.ID, Error: last.Error}
-	switch last.Status {
-	case NodeIsFailed:
-	case NodeIsCanceled:
-		end.Error = canceledError(last)
-	default:
+// failureAt is the end at a Failed node: the first failure of the path that led there or, when nothing failed, an error
+// that names the Failed node.
+func (r *router) failureAt(n *Node) *ExecutionFailed {
+	end := &ExecutionFailed{Reason: "reached node " + n.ID, FailedNodeID: r.failed}
+	if r.failed == "" {
 		end.FailedNodeID = n.ID
 		end.Error = &Error{Code: CodeFailed, Message: "The execution reached node " + n.ID + "."}
+		return end
 	}
+	end.Error = r.d.failureOf(r.failed)
 	return end
 }

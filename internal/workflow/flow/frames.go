@@ -220,6 +220,18 @@ func (c *compiler) fillForks() {
 	}
 }
 
+// findLost notes the nodes from where an execution can end in no Success any more.
+func (c *compiler) findLost() {
+	for _, i := range slices.Backward(c.order) {
+		p := &c.nodes[i]
+		saved := func(e planEdge) bool { return !c.nodes[e.to].lost }
+		p.lost = p.spec.Type != SuccessKind
+		for _, on := range []Outcome{OnSuccess, OnFailure, OnTimeout} {
+			p.lost = p.lost && !slices.ContainsFunc(*p.edges(on), saved)
+		}
+	}
+}
+
 // mixedFrames names two ways to a node that do not go together.
 func (c *compiler) mixedFrames(i int, heads map[[2]int]*frame) error {
 	kind, of, join := "node", "branches", c.nodes[i].spec.Type == JoinKind

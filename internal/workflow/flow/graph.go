@@ -134,6 +134,8 @@ type NodeSpec struct {
 	Policy     Policy   `json:"policy,omitempty"`  // Join; default ALL_SUCCESS
 	Expression string   `json:"expression,omitempty"`
 	Outcome    string   `json:"outcome,omitempty"` // Success
+
+	Input map[string]string `json:"input,omitempty"` // Task: its members, each with an expression
 }
 
 // Edge leads from a node to the next one.
@@ -166,6 +168,8 @@ const (
 	MaxWaitKey     = 255                  // characters of a wait key
 	MaxOutcome     = 64                   // bytes of the outcome of a Success node
 	MaxExcept      = 64                   // codes after which a Task is not tried again
+	MaxInputs      = 64                   // members of the input of a Task
+	MaxTaskInput   = 256 << 10            // bytes of the input that a Task declares
 	MaxErrorCode   = 128                  // characters of the code of an error
 )
 

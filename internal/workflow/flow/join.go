@@ -11,6 +11,7 @@ import (
 
 func (r *router) arrive(j, head int, end branchEnd) {
 	n, p := r.d.Nodes[j], &r.d.plan.nodes[j]
+	r.way = way{failed: r.d.Nodes[p.peer].FailedNode} // what failed in the branches is for the Join to judge
 	if n.Status == NodeIsCanceled {
 		r.leaveCanceled(j, p.frame) // somebody cancelled it before it was reached
 		return

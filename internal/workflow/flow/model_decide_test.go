@@ -315,7 +315,7 @@ func (m *model) expire(c flow.Expire, n *modelNode) {
 		m.fail(n.NodeID, "ERR_TIMEOUT", false)
 	default:
 		m.note("retry became ready")
-		m.ready(n)
+		m.ready(n, "", "on= after=")
 	}
 }
 

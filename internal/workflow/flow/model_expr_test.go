@@ -74,6 +74,21 @@ func (b *builder) whenError() string {
 	return src
 }
 
+// input declares the input of a Task: members that look at the input of the execution, and at the failure before.
+func (b *builder) input() map[string]string {
+	const x, failed, code = "input.x", "error != null", "has(error.code) ? error.code : ''"
+	b.values[x] = func(s scope, _ bool) (string, error) {
+		if value, ok := s.input["x"]; ok {
+			return fmt.Sprint(value), nil
+		}
+		return "", errExpression
+	}
+	b.values[failed] = func(_ scope, failed bool) (string, error) { return fmt.Sprint(failed), nil }
+	b.values[code] = func(s scope, _ bool) (string, error) { return fmt.Sprintf("%q", s.code), nil }
+	return pickOne(b.r, map[string]string{"x": x}, map[string]string{"x": x, "failed": failed},
+		map[string]string{"failed": failed}, map[string]string{"b": failed, "a": code})
+}
+
 // gates are the expressions of CUSTOM joins.
 var gates = map[string]func(completed, failed, canceled, expected []string) (bool, error){
 	"size(completed) >= 1": func(completed, _, _, _ []string) (bool, error) { return len(completed) >= 1, nil },

@@ -23,6 +23,8 @@ type shape struct {
 	join  map[string]string // the Join of each Fork
 	when  map[string]func(scope) (bool, error)
 	gates map[string]func(*modelGate) (bool, error)
+
+	values map[string]func(s scope, failed bool) (string, error) // of the inputs that Tasks declare
 }
 
 // place is a branch of a fork.
@@ -69,6 +71,8 @@ func randomShape(r *rand.Rand) *shape {
 		join:  map[string]string{},
 		when:  map[string]func(scope) (bool, error){},
 		gates: map[string]func(*modelGate) (bool, error){},
+
+		values: map[string]func(scope, bool) (string, error){},
 	}}
 	start := b.node(flow.NodeSpec{NodeID: "start", Type: flow.StartKind}, nil)
 	entry, ends := b.chain(nil, 0, 1+r.IntN(5))
@@ -159,6 +163,9 @@ func (b *builder) taskSpec() flow.NodeSpec {
 	if b.odds(45) {
 		spec.Timeout = span(b.r, time.Millisecond, 700*time.Millisecond, 1500*time.Microsecond, 2*time.Second,
 			10*time.Second)
+	}
+	if b.odds(25) {
+		spec.Input = b.input()
 	}
 	if b.odds(50) {
 		spec.Retry = &flow.Retry{
@@ -304,6 +311,9 @@ func (b *builder) write() []byte {
 		switch n.Type {
 		case flow.TaskKind:
 			put(o, "queue", n.Queue, "default")
+			if n.Input != nil {
+				o["input"] = n.Input
+			}
 			if r := n.Retry; r != nil {
 				retry := object{}
 				put(retry, "maxAttempts", r.MaxAttempts, 1)

@@ -29,7 +29,7 @@ func fields(ev flow.Event) string {
 	case *flow.NodeCreated:
 		return p.NodeType.String()
 	case *flow.ForkOpened:
-		return names(p.BranchIDs)
+		return names(p.BranchIDs) + p.FailedNodeID
 	case *flow.JoinGateUpdated:
 		return fmt.Sprintf("%s%s%s%s %s passable=%t", names(p.Expected), names(p.Completed), names(p.Failed),
 			names(p.Canceled), p.Policy, p.Passable)
@@ -41,7 +41,7 @@ func fields(ev flow.Event) string {
 func nodeFields(p flow.Payload, automatic bool) string {
 	switch p := p.(type) {
 	case *flow.NodeReady:
-		return fmt.Sprintf("attempt=%d", p.Attempt)
+		return fmt.Sprintf("attempt=%d input=%s on=%s after=%s", p.Attempt, string(p.Input), p.On, p.FailedNodeID)
 	case *flow.NodeStarted:
 		return fmt.Sprintf("attempt=%d worker=%s lease=%d leaseUntil=%d timeoutAt=%d", p.Attempt, p.WorkerID, p.Lease,
 			p.LeaseUntil, p.TimeoutAt)

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -11,8 +12,17 @@ import (
 )
 
 // enter is routing that comes to a node from the one before.
-func (m *model) enter(id, from string) {
-	n := m.nodes[id]
+func (m *model) enter(id, from string, on flow.Outcome) {
+	n, f := m.nodes[id], m.nodes[from]
+	if n.Type != flow.JoinKind {
+		n.first = f.first
+		if on == flow.OnFailure && (f.first == "" || m.maySucceed(from)) {
+			n.first = from
+		}
+		if n.first != "" && n.first != from {
+			m.note("an earlier failure is remembered")
+		}
+	}
 	switch {
 	case n.Type == flow.JoinKind:
 		m.endBranch(id, m.shape.place[from].head, "completed")
@@ -20,9 +30,9 @@ func (m *model) enter(id, from string) {
 		m.note("reached a node that was cancelled before")
 		m.afterCancel(id, m.where(id, from))
 	case n.Type == flow.TaskKind:
-		m.ready(n)
+		m.reach(n, on)
 	case n.Type == flow.WaitKind:
-		m.wait(n)
+		m.wait(n, on)
 	case n.Type == flow.ForkKind:
 		m.succeed(id, "")
 	default:
@@ -42,15 +52,62 @@ func (m *model) where(id, from string) *place {
 	return m.shape.place[from]
 }
 
-func (m *model) ready(n *modelNode) {
-	m.emit("NODE_READY", n.NodeID, fmt.Sprintf("attempt=%d", n.attempt+1))
+// maySucceed reports whether a way from a node leads to a Success.
+func (m *model) maySucceed(id string) bool {
+	if m.nodes[id].Type == flow.SuccessKind {
+		return true
+	}
+	return slices.ContainsFunc(m.shape.graph.Edges, func(e flow.Edge) bool {
+		return e.From == id && m.maySucceed(e.To)
+	})
+}
+
+// failure is the code of a node that did not succeed.
+func (m *model) failure(id string) string {
+	if m.nodes[id].status == "CANCELED" {
+		return "NODE_CANCELED"
+	}
+	return m.nodes[id].code
+}
+
+// reach makes a Task ready, with the input that it declares.
+func (m *model) reach(n *modelNode, on flow.Outcome) {
+	code := ""
+	if on == flow.OnFailure {
+		code = m.failure(n.first)
+	}
+	input := ""
+	for _, name := range slices.Sorted(maps.Keys(n.Input)) {
+		value, err := m.shape.values[n.Input[name]](m.scope("", code), on == flow.OnFailure)
+		if err != nil {
+			m.note("the input of a Task failed")
+			m.fail(n.NodeID, "ERR_EXPRESSION", false)
+			return
+		}
+		input += fmt.Sprintf(",%q:%s", name, value)
+	}
+	if input != "" {
+		input = "{" + input[1:] + "}"
+		m.note("a Task declares its input")
+	}
+	if on != flow.OnFailure {
+		on = ""
+	}
+	m.ready(n, input, fmt.Sprintf("on=%s after=%s", on, n.first))
+}
+
+func (m *model) ready(n *modelNode, input, how string) {
+	m.emit("NODE_READY", n.NodeID, fmt.Sprintf("attempt=%d input=%s %s", n.attempt+1, input, how))
 	m.put(n, "READY")
 	n.retryAt = 0
 	m.readyNow = append(m.readyNow, n.NodeID)
 }
 
-func (m *model) wait(n *modelNode) {
-	m.emit("NODE_READY", n.NodeID, "attempt=0")
+func (m *model) wait(n *modelNode, on flow.Outcome) {
+	if on != flow.OnFailure {
+		on = ""
+	}
+	m.emit("NODE_READY", n.NodeID, fmt.Sprintf("attempt=0 input= on=%s after=%s", on, n.first))
 	n.waitKey, n.waitUntil = n.WaitKey, 0
 	if n.Timeout != 0 {
 		n.waitUntil = m.now + millis(n.Timeout)
@@ -72,11 +129,8 @@ func (m *model) finish(n, from *modelNode) {
 		m.end("COMPLETED")
 	case flow.FailedKind:
 		node, code := n.NodeID, "FAILED"
-		switch from.status {
-		case "FAILED":
-			node, code = from.NodeID, from.code
-		case "CANCELED":
-			node, code = from.NodeID, "NODE_CANCELED"
+		if n.first != "" {
+			node, code = n.first, m.failure(n.first)
 		}
 		m.note("reached Failed from " + from.status)
 		m.dropLive()
@@ -163,10 +217,10 @@ func (m *model) succeed(id, output string) {
 	m.put(n, "SUCCEEDED")
 	n.output, n.code = output, ""
 	if n.Type != flow.ForkKind {
-		m.enter(to[0], id)
+		m.enter(to[0], id, flow.OnSuccess)
 		return
 	}
-	m.emit("FORK_OPENED", id, names(to))
+	m.emit("FORK_OPENED", id, names(to)+n.first)
 	join := m.nodes[m.shape.join[id]]
 	join.gate = &modelGate{expected: to, end: map[string]string{}}
 	for _, head := range to {
@@ -174,7 +228,7 @@ func (m *model) succeed(id, output string) {
 			m.note("join decided while its fork opened")
 			return
 		}
-		m.enter(head, id)
+		m.enter(head, id, flow.OnSuccess)
 	}
 }
 
@@ -234,7 +288,7 @@ func (m *model) afterFailure(id, code, to string) {
 	switch {
 	case to != "":
 		m.note("failure edge taken")
-		m.enter(to, id)
+		m.enter(to, id, flow.OnFailure)
 	case p != nil:
 		m.endBranch(m.shape.join[p.fork], p.head, "failed")
 	default:
@@ -256,7 +310,7 @@ func (m *model) afterCancel(id string, p *place) {
 		m.endBranch(m.shape.join[p.fork], p.head, "canceled")
 	case to != "":
 		m.note("failure edge taken after a node was cancelled")
-		m.enter(to, id)
+		m.enter(to, id, flow.OnFailure)
 	default:
 		m.failExecution(id, "NODE_CANCELED")
 	}
@@ -312,6 +366,7 @@ func (m *model) endBranch(join, head, how string) {
 	if g.decided {
 		return
 	}
+	j.first = m.nodes[m.shape.fork(join)].first
 	if j.status == "CANCELED" {
 		m.note("reached a Join that was cancelled before")
 		g.decided = true

@@ -49,6 +49,7 @@ type modelNode struct {
 	retryAt    int64
 	waitUntil  int64
 	waitKey    string
+	first      string // the failure that the path to it leads on from
 	byExec     bool
 	output     string
 	code       string // of its error

@@ -154,6 +154,7 @@ var strictly = json.WithUnmarshalers(json.JoinUnmarshalers(
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, l *[]string) error {
 		return readList(d, l, MaxExcept, "codes in one retry.except")
 	}),
+	json.UnmarshalFromFunc(readMembers),
 	json.UnmarshalFromFunc(readWord[string]),
 	json.UnmarshalFromFunc(readWord[Policy]),
 	json.UnmarshalFromFunc(readWord[Outcome]),
@@ -230,6 +231,41 @@ func readList[T any](d *jsontext.Decoder, into *[]T, most int, what string) erro
 	}
 	_, err := d.ReadToken()
 	*into = list
+	return err
+}
+
+// readMembers reads the input of a Task.
+func readMembers(d *jsontext.Decoder, into *map[string]string) error {
+	if d.PeekKind() != '{' {
+		return refuseValue(d, "must be an object, each member with an expression")
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	members := map[string]string{}
+	for d.PeekKind() != '}' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		member := name.String()
+		var source string
+		switch {
+		case !ValidName(member):
+			return fmt.Errorf("%q is not a name: use 1 to %d of A-Z a-z 0-9 . _ -", shorten(member), MaxName)
+		case len(members) == MaxInputs:
+			return fmt.Errorf("has more than %d members", MaxInputs)
+		}
+		if err := json.UnmarshalDecode(d, &source); err != nil {
+			return err
+		}
+		members[member] = source
+	}
+	_, err := d.ReadToken()
+	if err == nil && len(members) == 0 {
+		err = errors.New("has no members; leave it out to get the input of the execution")
+	}
+	*into = members
 	return err
 }
 

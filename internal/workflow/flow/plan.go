@@ -14,13 +14,14 @@ type Plan struct {
 	index map[string]int
 	start int
 	text  int // bytes of its different expressions
+	input int // members of the inputs of its Tasks
 }
 
 // textPerNode is how many bytes of expressions take about as much memory as a node.
 const textPerNode = 4
 
 // Weight is how much memory the plan takes, in nodes.
-func (p *Plan) Weight() int { return len(p.nodes) + p.text/textPerNode }
+func (p *Plan) Weight() int { return len(p.nodes) + p.text/textPerNode + p.input }
 
 type planNode struct {
 	spec    NodeSpec
@@ -32,6 +33,8 @@ type planNode struct {
 	peer    int        // of a Fork its Join, of a Join its Fork; else -1
 	inside  []int      // of a Fork: the nodes in its branches, also in forks in them; in no order
 	gate    *expr.Program
+	input   []planInput // of a Task, by name
+	lost    bool        // no way from here leads to a Success
 }
 
 // edges are those of one side of a node.

@@ -23,6 +23,13 @@ type step struct {
 	node int       // the node that is entered, or the Join
 	from int       // the node before, or the first node of the branch
 	end  branchEnd // how the branch ended; 0 when the node is entered
+	way  way
+}
+
+// way is how the path to a node went.
+type way struct {
+	on     Outcome // failure: its last edge is a failure edge
+	failed string  // the node whose failure it leads on from, "" if there is none
 }
 
 // branchEnd is how a node, or a branch of a fork, ended.
@@ -39,6 +46,7 @@ const (
 // somebody, or it has ended, or data must be read first.
 type router struct {
 	d       *draft
+	way            // to the node that is being entered or left
 	todo    []step // what follows, last first
 	closed  bitset // the forks whose Join ended in this decision
 	need    Need   // data that must be read before this can be decided
@@ -48,6 +56,7 @@ type router struct {
 }
 
 func (r *router) run(from ending) {
+	r.way = way{failed: r.d.Nodes[from.node].FailedNode}
 	switch from.how {
 	case branchCompleted:
 		r.complete(from.node, from.output)
@@ -60,6 +69,7 @@ func (r *router) run(from ending) {
 		last := len(r.todo) - 1
 		next := r.todo[last]
 		r.todo = r.todo[:last]
+		r.way = next.way
 		switch {
 		case r.dead(next):
 		case next.end != 0:
@@ -96,9 +106,18 @@ func (r *router) enter(i, from int) {
 	}
 	switch p.spec.Type {
 	case TaskKind:
-		r.d.emit(&NodeReady{NodeID: n.ID, Attempt: n.Attempt + 1})
+		input, e := r.input(i)
+		switch {
+		case len(r.need) > 0:
+		case e != nil:
+			r.fail(i, e)
+		default:
+			r.d.emit(&NodeReady{
+				NodeID: n.ID, Attempt: n.Attempt + 1, Input: input, On: r.on, FailedNodeID: r.failed,
+			})
+		}
 	case WaitKind:
-		r.d.emit(&NodeReady{NodeID: n.ID})
+		r.d.emit(&NodeReady{NodeID: n.ID, On: r.on, FailedNodeID: r.failed})
 		r.d.emit(&NodeWaiting{
 			NodeID: n.ID, WaitKey: p.spec.WaitKey, WaitUntil: after(r.d.facts.Now, max(p.spec.Timeout, p.spec.For)),
 		})
@@ -123,7 +142,7 @@ func (r *router) complete(i int, output Data) {
 			r.d.emit(&JoinPassed{NodeID: p.spec.NodeID})
 		}
 		r.d.emit(&NodeSucceeded{NodeID: r.d.Nodes[i].ID, Output: output})
-		r.follow(i, to)
+		r.follow(i, to, way{failed: r.failed})
 	}
 }
 
@@ -159,9 +178,9 @@ func (r *router) fork(i int) {
 	}
 	r.d.events = slices.Grow(r.d.events, 2+len(heads))
 	r.d.emit(&NodeSucceeded{NodeID: p.spec.NodeID})
-	r.d.emit(&ForkOpened{NodeID: p.spec.NodeID, BranchIDs: branches})
+	r.d.emit(&ForkOpened{NodeID: p.spec.NodeID, BranchIDs: branches, FailedNodeID: r.failed})
 	for k := len(heads) - 1; k >= 0; k-- {
-		r.todo = append(r.todo, step{node: heads[k], from: i})
+		r.todo = append(r.todo, step{node: heads[k], from: i, way: way{failed: r.failed}})
 	}
 }
 
@@ -209,18 +228,27 @@ func (r *router) leave(i int, in *frame, to int, e *Error, end branchEnd) {
 		r.closeFork(p.peer, "join "+p.spec.NodeID+" was not passed")
 	}
 	if to >= 0 {
-		r.follow(i, to)
+		r.follow(i, to, way{on: OnFailure, failed: r.first(i)})
 		return
 	}
 	r.todo = append(r.todo, step{node: r.d.plan.nodes[in.fork].peer, from: in.head, end: end})
 }
 
+// first is the failure that the path leads on from after that of node i: an earlier one where no Success could be
+// reached any more, so that the execution was being undone.
+func (r *router) first(i int) string {
+	if p := &r.d.plan.nodes[i]; r.failed == "" || !p.lost {
+		return p.spec.NodeID
+	}
+	return r.failed
+}
+
 // follow goes along an edge. One to a Join completes the branch: a failure that has an edge was
 // dealt with.
-func (r *router) follow(i, to int) {
+func (r *router) follow(i, to int, by way) {
 	next := &r.d.plan.nodes[to]
 	if next.spec.Type != JoinKind {
-		r.todo = append(r.todo, step{node: to, from: i})
+		r.todo = append(r.todo, step{node: to, from: i, way: by})
 		return
 	}
 	r.todo = append(r.todo, step{node: to, from: r.d.plan.nodes[i].frame.head, end: branchCompleted})

@@ -11,8 +11,8 @@ import (
 	"renga.dev/renga/internal/workflow/expr"
 )
 
-// scope is what the conditions of a node's edges see. Only variables that an expression names are
-// made: outputs may be many and large.
+// scope is what the conditions of a node's edges, and the input of a Task, see. Only variables that an expression names
+// are made: outputs may be many and large.
 type scope struct {
 	r      *router
 	node   int
@@ -32,18 +32,10 @@ func (s *scope) holds(edge *planEdge) (bool, *Error) {
 	if ok, known := s.known[edge.when]; known {
 		return ok, nil
 	}
-	if s.vars == nil {
-		s.vars, s.known = make(map[string]any, 4), make(map[*expr.Program]bool)
+	if s.known == nil {
+		s.known = make(map[*expr.Program]bool)
 	}
-	for _, name := range [...]string{"input", "output", "error"} {
-		if _, made := s.vars[name]; made || !edge.when.Uses(name) {
-			continue
-		}
-		s.vars[name] = s.value(name)
-	}
-	if edge.when.Uses("outputs") {
-		s.vars["outputs"] = s.outputs(edge.outputs)
-	}
+	s.bind(edge.when, edge.outputs)
 	if len(s.r.need) > 0 {
 		s.known[edge.when] = false // other edges with this condition need the same
 		return false, nil
@@ -56,6 +48,22 @@ func (s *scope) holds(edge *planEdge) (bool, *Error) {
 	}
 	s.known[edge.when] = ok
 	return ok, nil
+}
+
+// bind makes the variables that an expression uses; of outputs, those of some nodes.
+func (s *scope) bind(p *expr.Program, some []int) {
+	if s.vars == nil {
+		s.vars = make(map[string]any, 4)
+	}
+	for _, name := range [...]string{"input", "output", "error"} {
+		if _, made := s.vars[name]; made || !p.Uses(name) {
+			continue
+		}
+		s.vars[name] = s.value(name)
+	}
+	if p.Uses("outputs") {
+		s.vars["outputs"] = s.outputs(some)
+	}
 }
 
 func (s *scope) value(name string) any {

@@ -42,7 +42,7 @@ func (s NodeStatus) Terminal() bool { return s >= NodeIsSucceeded }
 // The limits of a state.
 const (
 	MaxInline        = 4 << 10  // bytes of data in the state itself; more is held by its event's Seq
-	MaxExecutionData = 16 << 20 // bytes of callers' data: input, outputs, prompts, metrics, error details
+	MaxExecutionData = 16 << 20 // bytes of callers' data: inputs, outputs, prompts, metrics, error details
 )
 
 // EventRef names an event: the one that caused a status, or a refusal.
@@ -87,7 +87,10 @@ type Node struct {
 	WaitUntil   Time       `json:"waitUntil,omitzero"`
 	WaitKey     string     `json:"waitKey,omitempty"`
 	Prompt      Blob       `json:"prompt,omitzero"`
-	Resumed     Blob       `json:"resumed,omitzero"` // what the running attempt of a Task was last resumed with
+	Resumed     Blob       `json:"resumed,omitzero"`     // what the running attempt of a Task was last resumed with
+	Input       Blob       `json:"input,omitzero"`       // that a Task declares
+	On          Outcome    `json:"on,omitempty"`         // failure: a failure edge led here
+	FailedNode  string     `json:"failedNode,omitempty"` // whose failure the path leads on from, before this node
 	Progress    *float64   `json:"progress,omitzero"`
 	Message     string     `json:"message,omitempty"`
 	Metrics     Blob       `json:"metrics,omitzero"`

@@ -1,0 +1,167 @@
+package flow
+
+import (
+	"slices"
+
+	"renga.dev/renga/internal/workflow/expr"
+)
+
+// planInput is a member of the input that a Task declares.
+type planInput struct {
+	name    string
+	value   *expr.Program
+	outputs []int // the nodes whose outputs it names; nil: it may look at all that come before
+}
+
+// addInputs compiles what Tasks declare as their input. It may look at the outputs of nodes that come before.
+func (c *compiler) addInputs() error {
+	var before ancestry
+	for i := range c.nodes {
+		p := &c.nodes[i]
+		if c.inputs += len(p.spec.Input); c.inputs > MaxEdges {
+			return invalidGraph("nodes", "the inputs of the graph have more than %d members together", MaxEdges)
+		}
+		for _, name := range sortedNames(p.spec.Input) {
+			program, err := c.expression("input ", expr.Input, p.spec.Input[name])
+			if err != nil {
+				return explainExpression(err, p.spec.NodeID, "input."+name, "node %q: input.%s: ", p.spec.NodeID, name)
+			}
+			for _, of := range program.Members("outputs") {
+				k := c.find(of)
+				switch {
+				case k < 0:
+					return refuseField(&p.spec, "input."+name, "there is no node %q", shorten(of))
+				case before == nil:
+					before = c.ancestry()
+				}
+				if !before[i].has(k) {
+					return refuseField(&p.spec, "input."+name, "node %q does not come before this one", of)
+				}
+			}
+			p.input = append(p.input, planInput{name, program, c.outputs(program)})
+		}
+	}
+	return nil
+}
+
+func sortedNames(members map[string]string) []string {
+	names := make([]string, 0, len(members))
+	for name := range members {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ancestry is, by node, which nodes come before it.
+type ancestry []bitset
+
+func (c *compiler) ancestry() ancestry {
+	all := make(ancestry, len(c.nodes))
+	for _, i := range c.order {
+		for _, from := range c.nodes[i].preds {
+			all[i].addAll(&all[from])
+			all[i].add(from)
+		}
+	}
+	return all
+}
+
+// Ancestors walks the nodes that come before one, its direct predecessors and then theirs, until yield says no.
+func (p *Plan) Ancestors(i int, yield func(i int) bool) {
+	var seen bitset
+	seen.add(i)
+	queue := []int{i}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		for _, from := range p.nodes[at].preds {
+			if seen.has(from) {
+				continue
+			}
+			if !yield(from) {
+				return
+			}
+			seen.add(from)
+			queue = append(queue, from)
+		}
+	}
+}
+
+// input is what a Task declares, evaluated; none when it declares nothing.
+func (r *router) input(i int) (Data, *Error) {
+	p := &r.d.plan.nodes[i]
+	if len(p.input) == 0 {
+		return nil, nil
+	}
+	in := scope{r: r, node: i, err: r.d.errorAt(r.way)}
+	data := Data{'{'}
+	for k := range p.input {
+		m := &p.input[k]
+		some := m.outputs
+		if some == nil && m.value.Uses("outputs") {
+			some = r.ancestors(i)
+		}
+		in.bind(m.value, some)
+		if len(r.need) > 0 {
+			return nil, nil
+		}
+		value, err := r.budget.Value(m.value, in.vars)
+		if err != nil {
+			return nil, inputError(
+				"The member " + m.name + " of the input of " + p.spec.NodeID + " failed: " + err.Error(),
+			)
+		}
+		if k > 0 {
+			data = append(data, ',')
+		}
+		data = append(append(append(append(data, '"'), m.name...), '"', ':'), value...)
+		if len(data) > MaxTaskInput {
+			return nil, inputError("The input of " + p.spec.NodeID + " is larger than 256 KiB.")
+		}
+	}
+	data = append(data, '}')
+	if err := r.d.room(int64(len(data))); err != nil {
+		return nil, inputError("There is no room for the input of " + p.spec.NodeID + ": " + err.Error())
+	}
+	return data, nil
+}
+
+func inputError(message string) *Error {
+	return &Error{Code: CodeExpression, Message: message}
+}
+
+func (r *router) ancestors(i int) []int {
+	all := []int{}
+	r.d.plan.Ancestors(i, func(k int) bool {
+		all = append(all, k)
+		return true
+	})
+	return all
+}
+
+// failureOf is the error of a node that did not succeed; nil when there is no such node.
+func (s *State) failureOf(id string) *Error {
+	n, _ := s.Find(id)
+	switch {
+	case n == nil:
+		return nil
+	case n.Status == NodeIsCanceled:
+		return canceledError(n)
+	}
+	return n.Error
+}
+
+// ErrorAt is the first failure of those that led to a node over a failure edge; nil when the node was not reached so.
+func (s *State) ErrorAt(n *Node) *Error { return s.errorAt(way{n.On, n.FailedNode}) }
+
+func (s *State) errorAt(by way) *Error {
+	if by.on != OnFailure {
+		return nil
+	}
+	e := s.failureOf(by.failed)
+	if e == nil {
+		e = new(Error) // a failure that says nothing is a failure still
+	}
+	return e
+}
