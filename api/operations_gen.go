@@ -444,4 +444,12 @@ var operations = []Operation{
 	{"explainAccess", "GET", "/sharing/{object}/{id}", "crm", "sharing:read", "sharing.read", "", false},
 	{"claimTasks", "POST", "/tasks/claim", "core", "tasks:work", "executions.write", "X-Idempotency-Key", true},
 	{"watchTasks", "POST", "/tasks/watch", "core", "tasks:work", "executions.read", "X-Idempotency-Key", true},
+	{"listTriggers", "GET", "/triggers", "core", "workflow:read", "workflow.read", "", false},
+	{"deleteTrigger", "DELETE", "/triggers/{id}", "core", "workflow:write", "workflow.write", "", false},
+	{"getTrigger", "GET", "/triggers/{id}", "core", "workflow:read", "workflow.read", "", false},
+	{"putTrigger", "PUT", "/triggers/{id}", "core", "workflow:write", "workflow.write", "", false},
+	{
+		"sendTriggerEvent", "POST", "/triggers/{id}/events",
+		"core", "workflow:write", "workflow.events", "X-Idempotency-Key", false,
+	},
 }

@@ -35,6 +35,7 @@ type call struct {
 	wait         time.Duration // that the server may take before it answers
 	retryFor     time.Duration // default that of the Config
 	match        string        // the version that what is changed must have; "": any
+	secret       string        // it goes by this in place of a token
 	event        bool          // it goes by Config.EventToken, where there is one, in place of Token
 }
 
@@ -234,10 +235,13 @@ func (c *transport) send(ctx context.Context, server string, q *call, header htt
 	default:
 		req.Header.Set("If-Match", `"`+q.match+`"`)
 	}
-	if q.event && c.cfg.EventToken != "" {
-		req.Header.Set("X-Workflow-Event-Token", c.cfg.EventToken)
+	secret := q.secret
+	if q.event {
+		secret = c.cfg.EventToken
 	}
-	if c.cfg.Token != nil && (!q.event || c.cfg.EventToken == "") {
+	if secret != "" {
+		req.Header.Set("X-Workflow-Event-Token", secret)
+	} else if c.cfg.Token != nil {
 		token, err := c.cfg.Token(ctx)
 		if err != nil {
 			return nil, noAnswer{fmt.Errorf("the token: %w", err)}

@@ -68,6 +68,7 @@ type Client struct {
 	WorkflowEvents  WorkflowEvents
 	Templates       Templates
 	Schedules       Schedules
+	Triggers        Triggers
 	Rechecks        Rechecks
 	Strategies      Strategies
 	Audit           Audit
@@ -97,6 +98,7 @@ func New(cfg Config) *Client {
 		WorkflowEvents:  WorkflowEvents{t},
 		Templates:       Templates{t},
 		Schedules:       Schedules{t},
+		Triggers:        Triggers{t},
 		Rechecks:        Rechecks{t},
 		Strategies:      Strategies{t},
 		Audit:           Audit{t},

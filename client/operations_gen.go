@@ -45,4 +45,5 @@ var keyed = []keyedOperation{
 	{"POST", "/sharing/{object}/rebuild", "Idempotency-Key"},
 	{"POST", "/tasks/claim", "X-Idempotency-Key"},
 	{"POST", "/tasks/watch", "X-Idempotency-Key"},
+	{"POST", "/triggers/{id}/events", "X-Idempotency-Key"},
 }

@@ -13,7 +13,8 @@ type AuditEntry struct {
 	At      time.Time `json:"at"`
 	Actor   Actor     `json:"actor"`
 	// What was done: `execution.cancel`, `token.refused`, `dlq.redrive`, `dlq.skip`,
-	// `events.replay`, `events.replay.stop`, `events.settings`, `workflow_event`.
+	// `events.replay`, `events.replay.stop`, `events.settings`, `workflow_event`, `trigger.put`,
+	// `trigger.delete`, `schedule.put`, `schedule.pause`, `schedule.resume`, `schedule.delete`.
 	Action string `json:"action"`
 	// To what; mostly an id.
 	Subject       string `json:"subject"`

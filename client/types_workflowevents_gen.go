@@ -23,20 +23,22 @@ type WorkflowAnswer struct {
 
 // DeliveredEvent: one delivery in a summary.
 type DeliveredEvent struct {
-	At           time.Time `json:"at"`
-	Status       string    `json:"status"`
-	Action       string    `json:"action"`
-	RunID        string    `json:"run_id"`
-	TemplateID   string    `json:"template_id"`
-	TemplateName string    `json:"template_name"`
-	EventName    string    `json:"event_name"`
-	Source       string    `json:"source"`
-	Key          string    `json:"idempotency_key"`
-	Reason       string    `json:"reason"`
-	ReasonClass  string    `json:"reason_class"`
-	ReasonCode   string    `json:"reason_code"`
-	RetryAdvice  string    `json:"retry_advice"`
-	Duplicate    bool      `json:"duplicate"`
+	At     time.Time `json:"at"`
+	Status string    `json:"status"`
+	Action string    `json:"action"`
+	RunID  string    `json:"run_id"`
+	// The trigger that the event was posted to; not there for workflow events.
+	TriggerID    string `json:"trigger_id,omitempty"`
+	TemplateID   string `json:"template_id"`
+	TemplateName string `json:"template_name"`
+	EventName    string `json:"event_name"`
+	Source       string `json:"source"`
+	Key          string `json:"idempotency_key"`
+	Reason       string `json:"reason"`
+	ReasonClass  string `json:"reason_class"`
+	ReasonCode   string `json:"reason_code"`
+	RetryAdvice  string `json:"retry_advice"`
+	Duplicate    bool   `json:"duplicate"`
 }
 
 // ReceiptRetention: how long, and how many of a tenant, keys are remembered.

@@ -46,6 +46,24 @@ func TestTheExamplesOfThePageAboutWorkflowEventsWork(t *testing.T) {
 	}
 }
 
+// TestTheExamplesOfThePageAboutTriggersWork does the same with docs/triggers.md.
+func TestTheExamplesOfThePageAboutTriggersWork(t *testing.T) {
+	onSQLite(t)
+	for _, tool := range []string{"bash", "curl", "jq"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("SKIP: %s is not installed", tool)
+		}
+	}
+	page, err := docs.Pages.ReadFile("triggers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, newSite(t))
+	if typed := s.typeExamples(t, string(page)); typed != 5 {
+		t.Errorf("found %d examples, want 5", typed)
+	}
+}
+
 // TestTheExamplesOfThePageAboutRecheckWork does the same with docs/recheck.md.
 func TestTheExamplesOfThePageAboutRecheckWork(t *testing.T) {
 	onSQLite(t)

@@ -245,7 +245,7 @@ func (a *App) newInbound() *Part {
 		return a.Inbound.Routes(a.cfg.EventPass, a.ownQueue)
 	}}
 	cfg, dir := a.cfg.Inbound, a.cfg.DataDir
-	cfg.Engine, cfg.Active, cfg.Now, cfg.Log = a.Engine, store.Active, a.now(), a.log
+	cfg.Engine, cfg.Active, cfg.HasGraph, cfg.Now, cfg.Log = a.Engine, store.Active, a.hasGraph, a.now(), a.log
 	if dir != "" {
 		cfg.Backlog = filepath.Join(dir, inbound.BacklogFile)
 		receipts := filepath.Join(dir, filepath.FromSlash(inbound.ReceiptsFile))

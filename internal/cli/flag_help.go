@@ -103,7 +103,6 @@ var flagHelp = FlagHelp{
 		"set":     fieldsHelp,
 		"version": versionHelp,
 	},
-	"schedule apply": {"file": "Schedule in JSON; - is standard input. ${repeat}"},
 	"strategy apply": {
 		"file": "Strategy in JSON, or an array of strategies; - is standard input. ${repeat}",
 		"id":   "Id of the strategy; default: its member id, else the name of the file without its extension.",
@@ -114,6 +113,14 @@ var flagHelp = FlagHelp{
 		"sort":   "id, name, health or last_checked_at, with .asc or .desc behind it (id.asc).",
 	},
 	"tasks claim":    {"lease": "How long they stay with you without a sign of life (${default})."},
+	"schedule apply": {"file": "Schedule in JSON; - is standard input. ${repeat}"},
+	"trigger apply":  {"file": "Trigger in JSON; - is standard input. ${repeat}"},
+	"trigger send": {
+		"file": "Body of the event, a JSON object; - is standard input.",
+		"key": "Makes it safe to send again, where the trigger takes no key from the body: one key starts one " +
+			"execution; default: a new one.",
+		"secret": "Secret of the trigger; better in the environment. Without it the token is shown.",
+	},
 	"template apply": {"file": "Template in JSON; - is standard input. ${repeat}"},
 	"token mint": {
 		"aud":    "Audience that the server expects: renga, of the re-check API pdca or pdca.gui (${default}).",

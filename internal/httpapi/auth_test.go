@@ -201,6 +201,12 @@ func TestScopesOfTheRoutes(t *testing.T) {
 				want[route.Pattern] = surface + ":write"
 			}
 		}
+		if method, path, _ := strings.Cut(route.Pattern, " "); strings.HasPrefix(path+"/", "/triggers/") &&
+			method == "GET" {
+			want[route.Pattern] = "workflow:read"
+		} else if strings.HasPrefix(path+"/", "/triggers/") {
+			want[route.Pattern] = "workflow:write"
+		}
 		if scope, ok := want[route.Pattern]; !ok || scope != route.Scope {
 			t.Errorf("%s asks for %q, want %q", route.Pattern, route.Scope, scope)
 		}

@@ -40,7 +40,9 @@ type Config struct {
 	Engine Starter
 	// Active reports whether an execution has not ended, as a transaction sees it. An
 	// execution that does not exist has.
-	Active      func(ctx context.Context, tx *sqldb.Tx, tenant, execution string) (bool, error)
+	Active func(ctx context.Context, tx *sqldb.Tx, tenant, execution string) (bool, error)
+	// HasGraph reports whether a tenant has a graph. Triggers need it.
+	HasGraph    func(ctx context.Context, tenant, graph string) (bool, error)
 	Actions     []string         // that are executable as a first step; nil: Actions
 	MaxReceipts int              // of a tenant; 0: DefaultMaxReceipts
 	TTL         time.Duration    // of a receipt; 0: DefaultTTL

@@ -30,6 +30,15 @@ type Delivery struct {
 	Key        string // "": the run is started, and nothing is remembered
 	Year       Number
 	Month      Number
+	Trigger    string // that it was posted to; "": it is a workflow event
+}
+
+// sender is who sent an event to a trigger, as far as it is known.
+func (d *Delivery) sender() string {
+	if d.Trigger == "" {
+		return ""
+	}
+	return "trigger:" + d.Trigger
 }
 
 // Number is a year or a month as somebody wrote it.

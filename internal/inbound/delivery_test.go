@@ -30,7 +30,7 @@ func TestDeliveriesAreRead(t *testing.T) {
 		{
 			`{"template_id":"a","event_name":"b","source":"c","mfcloud_url":"d","notes":"e",` +
 				`"idempotency_key":"f","year":2026,"month":2}`,
-			Delivery{"a", "b", "c", "d", "e", "f", numbered(2026), numbered(2)},
+			Delivery{"a", "b", "c", "d", "e", "f", numbered(2026), numbered(2), ""},
 		},
 		// Both spellings.
 		{`{"templateId":"a"}`, Delivery{TemplateID: "a"}},

@@ -7,6 +7,10 @@
 // summary: no run without its receipt, no receipt without its run, no answer that the log
 // does not have. Whoever decides about a tenant locks its row.
 //
+// Triggers do the same for graphs that are somebody's own: what they make of an event is a pure function
+// (Trigger.read), and their receipts are in a table of their own, so that many of them displace none of a workflow
+// event.
+//
 // A template is compiled to a graph when it is stored, and a run is of exactly the version
 // that its template names.
 package inbound

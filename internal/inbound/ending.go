@@ -33,6 +33,7 @@ type ending struct {
 
 // detail is what the audit log has of a delivery beside what it has of everything.
 type detail struct {
+	TriggerID    string  `json:"trigger_id,omitzero"` // "": it was a workflow event
 	TemplateID   *string `json:"template_id"`
 	TemplateName *string `json:"template_name"`
 	EventName    *string `json:"event_name"`
@@ -57,18 +58,19 @@ func some[T comparable](v T) *T {
 func (e *ending) entry(call Caller, d *Delivery, at canonical.Stamp) (audit.Entry, error) {
 	duplicate := e.duplicate()
 	body, err := json.Marshal(detail{
-		TemplateID: some(cmp.Or(e.templateID, d.TemplateID)), TemplateName: some(e.templateName),
+		TriggerID: d.Trigger, TemplateID: some(cmp.Or(e.templateID, d.TemplateID)), TemplateName: some(e.templateName),
 		EventName: some(d.EventName), Source: some(d.Source), Key: some(d.Key), Action: some(e.action),
 		Year: some(e.year), Month: some(e.month), Duplicate: &duplicate,
 	})
 	return audit.Entry{
-		ID: audit.NewID(), At: at, Tenant: call.Tenant, Actor: d.Source, Action: Action, Subject: e.run,
+		ID: audit.NewID(), At: at, Tenant: call.Tenant, Actor: cmp.Or(d.Source, d.sender()),
+		Action: Action, Subject: e.run,
 		CorrelationID: call.CorrelationID, Outcome: e.outcome, Reason: e.message,
 		ReasonClass: e.reason.Class, ReasonCode: e.reason.Code, RetryAdvice: e.reason.Advice, Detail: body,
 	}, err
 }
 
-func (e *ending) duplicate() bool { return e.outcome == audit.Skipped }
+func (e *ending) duplicate() bool { return e.reason == fault.DuplicateKey }
 
 // put stores a delivery's end: its line in the audit log, and one more in the tally of the month. The
 // statements before go with it, in one trip.
@@ -79,6 +81,9 @@ func (e *ending) put(ctx context.Context, tx *sqldb.Tx, entry *audit.Entry, befo
 	}
 	return tx.Batch(ctx, append(before, line, tally(entry, e.duplicate()))...)
 }
+
+// dayOf is the day of an instant in UTC: "2026-02-17".
+func dayOf(at canonical.Stamp) string { return time.UnixMilli(int64(at)).UTC().Format(time.DateOnly) }
 
 // monthOf is the month of an instant in UTC: "2026-02".
 func monthOf(at canonical.Stamp) string { return time.UnixMilli(int64(at)).UTC().Format(monthLayout) }

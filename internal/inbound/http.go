@@ -40,7 +40,7 @@ func (t *Deliveries) Routes(pass gate.Pass, reserved func(queue string) bool) []
 	for i := range routes {
 		routes[i].Pass = pass
 	}
-	return routes
+	return append(routes, t.Triggers().routes(pass)...)
 }
 
 // delivered is the answer to a delivery that has a run.

@@ -176,7 +176,8 @@ func (r *rig) recount() {
 			got[fmt.Sprint(tenant, month, status, class, code, advice, duplicate)] += n
 		}
 		for row, err := range tx.Query(ctx,
-			"SELECT tenant_id, at, outcome, reason_class, reason_code, retry_advice, detail FROM audit_log") {
+			"SELECT tenant_id, at, outcome, reason_class, reason_code, retry_advice, detail FROM audit_log "+
+				"WHERE action = 'workflow_event'") {
 			var e audit.Entry
 			var text string
 			var d detail

@@ -37,6 +37,7 @@ type runner interface {
 	Claim(ctx context.Context, req engine.ClaimRequest) (engine.Claimed, error)
 	Execution(ctx context.Context, tenant string, id flow.ID, upTo uint64) (engine.View, error)
 	List(ctx context.Context, q engine.ListQuery) ([]engine.Head, int, error)
+	Graph(ctx context.Context, tenant, id string, version int) (engine.GraphRow, error)
 }
 
 // process is a trigger with its engine and its connections.
@@ -120,6 +121,13 @@ func (r *rig) open(cfg Config) process {
 		}
 	})
 	cfg.Engine, cfg.Active = e, store.Active
+	cfg.HasGraph = func(ctx context.Context, tenant, id string) (bool, error) {
+		_, err := e.Graph(ctx, tenant, id, 0)
+		if fault.KindOf(err) == fault.NotFound {
+			return false, nil
+		}
+		return err == nil, err
+	}
 	if cfg.Now == nil {
 		cfg.Now = r.clock.Now
 	}

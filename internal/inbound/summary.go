@@ -74,6 +74,7 @@ type Recent struct {
 	Status       string          `json:"status"`
 	Action       *string         `json:"action"`
 	RunID        *string         `json:"run_id"`
+	TriggerID    string          `json:"trigger_id,omitzero"` // "": a workflow event
 	TemplateID   *string         `json:"template_id"`
 	TemplateName *string         `json:"template_name"`
 	EventName    *string         `json:"event_name"`

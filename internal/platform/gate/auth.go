@@ -152,6 +152,19 @@ func (a *Auth) admit(r *http.Request, e *entry) (p Principal, challenge string, 
 	return t.principal, "", nil
 }
 
+// holder is who has the token of a request, in mode jwt. Without a good token nobody is known.
+func (a *Auth) holder(r *http.Request, e *entry) (p Principal, known bool) {
+	raw, err := bearer(r)
+	if err != nil {
+		return p, false
+	}
+	t, err := a.identify(raw, e)
+	if err != nil {
+		return p, false
+	}
+	return t.principal, true
+}
+
 // identify is what a token says to a route.
 func (a *Auth) identify(raw string, e *entry) (*token, error) {
 	t, err := a.verifier.verify(raw, a.now())
@@ -199,7 +212,7 @@ func (a *Auth) visitor(r *http.Request, pass Pass) (Principal, error) {
 	if a.mode == ModeNone {
 		return a.local(r)
 	}
-	return Principal{Tenant: pass.Tenant()}, nil
+	return Principal{Tenant: pass.Tenant(r)}, nil
 }
 
 // bearer is the token of a request.

@@ -36,8 +36,7 @@ type exchange struct {
 	surface *Surface
 	call    Call
 	started time.Time
-	shown   string // to the route's pass
-	unknown error  // why it is not known whose a request with a pass is
+	unknown error // why it is not known whose a request with a pass is
 
 	known     bool            // who calls has proved it
 	reserved  int64           // bytes of Gate.bodies that are this request's
@@ -203,7 +202,7 @@ func (x *exchange) tellRefused(err error) {
 			slog.String(keyCorrelation, x.call.CorrelationID), slog.String(keyRequest, x.call.RequestID))
 	}
 	switch {
-	case x.gate.refusals == nil || x.route.Pass != nil && !x.bearer(): // who has a pass of its own audits itself
+	case x.gate.refusals == nil, x.route.Pass != nil && x.bearer() != BearerInstead: // with a pass it audits itself
 	case few:
 		x.gate.refusals.note(ctx, x.refusal(from, err), x.started)
 	default:
@@ -218,21 +217,32 @@ func (x *exchange) prove() (challenge string, err error) {
 		x.call.Principal, challenge, err = x.gate.auth.admit(x.r, x.route)
 		return challenge, err
 	}
-	if x.bearer() {
+	switch x.bearer() {
+	case BearerInstead:
 		p, challenge, err := x.gate.auth.admit(x.r, x.route)
 		if p.Tenant != "" { // else it stays the visitor's
 			x.call.Principal = p
 		}
 		return challenge, err
+	case BearerToo:
+		if p, known := x.gate.auth.holder(x.r, x.route); known {
+			x.call.Principal = p
+			return "", nil
+		}
 	}
-	if err := x.route.Pass.Check(x.shown); err != nil {
+	if err := x.route.Pass.Check(x.call.Shown); err != nil {
 		return `Bearer realm="renga"`, err
 	}
 	return "", x.unknown
 }
 
-// bearer reports whether the route's pass leaves it to tokens and scopes who is let in.
-func (x *exchange) bearer() bool { return x.gate.auth.mode == ModeJWT && x.route.Pass.Bearer() }
+// bearer is what a bearer token means to the route's pass.
+func (x *exchange) bearer() Bearer {
+	if x.gate.auth.mode != ModeJWT {
+		return NoBearer
+	}
+	return x.route.Pass.Bearer()
+}
 
 // open counts a request that may stay open for long.
 func (x *exchange) open() error {

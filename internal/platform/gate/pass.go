@@ -21,10 +21,22 @@ type Pass interface {
 	Check(shown string) error
 	// Tenant is whose the request is in mode jwt. In mode none it is the one in
 	// X-Tenant-Id, as everywhere.
-	Tenant() string
-	// Bearer reports whether callers are let in by their tokens and scopes after all, in mode jwt.
-	Bearer() bool
+	Tenant(r *http.Request) string
+	// Bearer is what a bearer token of the gate's own means to the route, in mode jwt.
+	Bearer() Bearer
 }
+
+// Bearer is what a bearer token means where a route has a pass.
+type Bearer uint8
+
+// What it means.
+const (
+	NoBearer      Bearer = iota // nothing: the pass alone lets callers in
+	BearerInstead               // the pass lets nobody in, tokens with the scope of the route do
+	// BearerToo: who has a token is known by it, whatever its scopes; who has none is let in by the pass. The handler
+	// decides, by Call.Principal and Call.Shown.
+	BearerToo
+)
 
 // EventToken is the pass of workflow events: one text that sender and server share.
 // The zero value lets nobody in.
@@ -69,10 +81,15 @@ func NewEventToken(token, tenant string, open bool) (*EventToken, error) {
 func (e *EventToken) Open(mode Mode) bool { return e.unset && (mode != ModeJWT || !e.bearer) }
 
 // Bearer reports that there is no token of workflow events, and callers of mode jwt show their own.
-func (e *EventToken) Bearer() bool { return e.bearer }
+func (e *EventToken) Bearer() Bearer {
+	if e.bearer {
+		return BearerInstead
+	}
+	return NoBearer
+}
 
 // Tenant is whose workflow events are in mode jwt.
-func (e *EventToken) Tenant() string { return e.tenant }
+func (e *EventToken) Tenant(*http.Request) string { return e.tenant }
 
 // Take is the first of query parameter token, header X-Workflow-Event-Token and bearer token that is
 // not empty. The parameter is taken out of the URL, and so is all of a malformed query.

@@ -90,6 +90,8 @@ type Call struct {
 	// Lines: of a re-check, its request_id. A handler sets what it makes; an id in the path is
 	// known without.
 	About string
+	// Shown is what the caller showed to the route's pass. It is a secret: nothing may repeat it.
+	Shown string
 
 	route   *entry
 	params  []string
