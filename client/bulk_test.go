@@ -63,8 +63,8 @@ func TestABulkIsFrozenStartedAndRead(t *testing.T) {
 		t.Errorf("the bulks are %+v", list)
 	}
 	_, err := c.Bulks.Stop(ctx, client.BulkOrder{BulkID: b.BulkID})
-	if told, ok := errors.AsType[*client.Error](err); !ok || !errors.Is(err, client.ErrRefused) ||
-		told.State.Bulk != client.BulkDone {
+	if failure, ok := errors.AsType[*client.Error](err); !ok || !errors.Is(err, client.ErrRefused) ||
+		failure.State.Bulk != client.BulkDone {
 		t.Errorf("stopping what is done gives %+v", err)
 	}
 	if _, err := c.Bulks.Get(ctx, "00000000-0000-7000-8000-000000000000"); !errors.Is(err, client.ErrNotFound) {

@@ -105,18 +105,19 @@ func TestARefusalSaysWhy(t *testing.T) {
 	_, err := c.Send(ctx, client.SucceedNode{ExecutionID: id, NodeID: "a", Attempt: 1, Output: map[string]string{
 		"receipt": "R-1",
 	}})
-	told, ok := errors.AsType[*client.Error](err)
+	failure, ok := errors.AsType[*client.Error](err)
 	if !ok {
 		t.Fatalf("got %v", err)
 	}
-	if told.Status != 409 || told.Code != "COMMAND_REJECTED" || told.Guard != "cancel_fence" ||
-		told.CancelSeq != canceled.CancelSeq ||
-		told.State.Execution != client.Canceled || told.State.NodeStatus != client.NodeCanceled ||
-		!told.LateResultKept ||
-		told.Cause == nil || told.Cause.Type != "EXECUTION_CANCELED" || told.ReasonClass != "run_conflict" ||
-		told.RetryAdvice != "do_not_retry" ||
-		told.CorrelationID == "" || len(told.Details) == 0 || !strings.Contains(told.Error(), "cancel-requested") {
-		t.Errorf("the error is %+v", told)
+	if failure.Status != 409 || failure.Code != "COMMAND_REJECTED" || failure.Guard != "cancel_fence" ||
+		failure.CancelSeq != canceled.CancelSeq ||
+		failure.State.Execution != client.Canceled || failure.State.NodeStatus != client.NodeCanceled ||
+		!failure.LateResultKept ||
+		failure.Cause == nil || failure.Cause.Type != "EXECUTION_CANCELED" || failure.ReasonClass != "run_conflict" ||
+		failure.RetryAdvice != "do_not_retry" ||
+		failure.CorrelationID == "" || len(failure.Details) == 0 ||
+		!strings.Contains(failure.Error(), "cancel-requested") {
+		t.Errorf("the error is %+v", failure)
 	}
 	kinds := map[error]bool{client.ErrRefused: true, client.ErrCanceled: true}
 	for _, kind := range []error{

@@ -41,7 +41,7 @@ func TestATenantDecidesWhatIsPublished(t *testing.T) {
 		}
 	}
 	_, err := c.Events.PutSettings(ctx, client.EventSettings{Executions: "loud"})
-	if told, ok := errors.AsType[*client.Error](err); !ok || told.Status != 422 {
+	if failure, ok := errors.AsType[*client.Error](err); !ok || failure.Status != 422 {
 		t.Errorf("a word that there is not: %v", err)
 	}
 	page, err := c.Audit.List(ctx, client.AuditFilter{Action: "events.settings"}, client.Paging{})
@@ -114,9 +114,9 @@ func TestADeadLetterIsReadAndDecidedAbout(t *testing.T) {
 		t.Errorf("got %+v", l)
 	}
 	_, err := c.DeadLetters.Skip(ctx, client.DeadLetterOrder{DeadLetterID: id, Reason: "too late"})
-	told, _ := errors.AsType[*client.Error](err)
-	if !errors.Is(err, client.ErrRefused) || told.Guard != "dead_letter_open" ||
-		told.State.DeadLetter != client.DeadLetterApplied {
+	failure, _ := errors.AsType[*client.Error](err)
+	if !errors.Is(err, client.ErrRefused) || failure.Guard != "dead_letter_open" ||
+		failure.State.DeadLetter != client.DeadLetterApplied {
 		t.Errorf("a skip: %+v", err)
 	}
 	if _, err := c.DeadLetters.Skip(ctx, client.DeadLetterOrder{DeadLetterID: id}); !errors.Is(err, client.ErrInvalid) {
@@ -229,7 +229,7 @@ func TestBulksAboutDeadLettersAreFrozenStartedAndRead(t *testing.T) {
 		t.Errorf("got %+v", page)
 	}
 	_, err := c.DeadLetterBulks.Stop(ctx, client.BulkOrder{BulkID: b.BulkID})
-	if told, _ := errors.AsType[*client.Error](err); told == nil || told.State.Bulk != client.BulkDone {
+	if failure, _ := errors.AsType[*client.Error](err); failure == nil || failure.State.Bulk != client.BulkDone {
 		t.Errorf("a stop: %v", err)
 	}
 }
@@ -277,7 +277,7 @@ func TestConsumersOutboxSchemasAndReplaysAreRead(t *testing.T) {
 		t.Errorf("got %+v", replay)
 	}
 	_, err := c.Replays.Stop(ctx, client.ReplayOrder{ReplayID: r.ReplayID})
-	if told, _ := errors.AsType[*client.Error](err); told == nil || told.State.Replay != client.ReplayDone {
+	if failure, _ := errors.AsType[*client.Error](err); failure == nil || failure.State.Replay != client.ReplayDone {
 		t.Errorf("a stop: %v", err)
 	}
 	n := 0

@@ -53,9 +53,9 @@ func TestStrategiesAreRegisteredAndListed(t *testing.T) {
 func TestARefusalOfTheRecheckAPIIsRead(t *testing.T) {
 	c, ctx := sender(t, newServer(t).url), soon(t)
 	_, _, err := c.Strategies.Put(ctx, "Upper", client.StrategyDraft{Name: "n"})
-	told, ok := errors.AsType[*client.Error](err)
-	if !ok || !errors.Is(err, client.ErrInvalid) || told.Code != "BAD_REQUEST" ||
-		told.Message != "the id of a strategy must be 1 to 128 of a-z 0-9 . _ -" {
+	failure, ok := errors.AsType[*client.Error](err)
+	if !ok || !errors.Is(err, client.ErrInvalid) || failure.Code != "BAD_REQUEST" ||
+		failure.Message != "the id of a strategy must be 1 to 128 of a-z 0-9 . _ -" {
 		t.Errorf("got %v", err)
 	}
 }

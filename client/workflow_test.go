@@ -83,23 +83,27 @@ func TestAWorkflowEventIsSentOnceAndItsRefusalSaysWhatToDo(t *testing.T) {
 	if err != nil || !again.Duplicate || again.RunID != first.RunID {
 		t.Errorf("got %+v (%v)", again, err)
 	}
-	var told *client.Error
+	var failure *client.Error
 	event.Key = "bank-2"
 	_, err = c.WorkflowEvents.Send(ctx, event)
-	if !errors.As(err, &told) || !errors.Is(err, client.ErrRefused) || told.RetryAdvice != "retry_with_backoff" ||
-		told.ReasonClass != "run_conflict" ||
-		told.ReasonCode != "http_409" || told.Message != "A run is already active for this template and month." ||
-		told.CorrelationID == "" {
+	if !errors.As(err, &failure) || !errors.Is(err, client.ErrRefused) || failure.RetryAdvice != "retry_with_backoff" ||
+		failure.ReasonClass != "run_conflict" ||
+		failure.ReasonCode != "http_409" ||
+		failure.Message != "A run is already active for this template and month." ||
+		failure.CorrelationID == "" {
 		t.Errorf("got %+v", err)
 	}
 	for _, key := range []string{"not a key", "鍵"} {
 		_, err := c.WorkflowEvents.Send(ctx, client.WorkflowEvent{Key: key})
-		if !errors.As(err, &told) || told.Status != 0 {
+		if !errors.As(err, &failure) || failure.Status != 0 {
 			t.Errorf("%s: got %v", key, err)
 		}
 		raw, _ := json.Marshal(map[string]string{"event_id": key})
-		if _, err := c.WorkflowEvents.Send(ctx, client.WorkflowEvent{Key: "good", Raw: raw}); !errors.As(err, &told) ||
-			told.Status != 0 {
+		if _, err := c.WorkflowEvents.Send(ctx, client.WorkflowEvent{Key: "good", Raw: raw}); !errors.As(
+			err,
+			&failure,
+		) ||
+			failure.Status != 0 {
 			t.Errorf("%s: got %v", raw, err)
 		}
 	}

@@ -33,10 +33,10 @@ func TestNoSecretLeavesItsPlace(t *testing.T) {
 	c, spans, keys := canaries{}, newCollector(t), newKeyServer(t)
 	at := secretSite(t, c, spans, keys)
 	s := serve(t, at)
-	p := &prowler{t: t, url: s.url, canaries: c, tokens: tokens(t, c, keys)}
+	p := &reader{t: t, url: s.url, canaries: c, tokens: tokens(t, c, keys)}
 	p.use()
 	links := p.download()
-	p.prowl()
+	p.request()
 	p.follow(s)
 	audit := p.audit()
 	_, _, metrics := ask(t, s.url, "GET", "/metrics", "")
@@ -132,8 +132,8 @@ func tokens(t *testing.T, c canaries, keys *keyServer) map[string]string {
 	}
 }
 
-// prowler sends requests and keeps the answers.
-type prowler struct {
+// reader sends requests and keeps the answers.
+type reader struct {
 	t        *testing.T
 	url      string
 	canaries canaries
@@ -145,7 +145,7 @@ type prowler struct {
 }
 
 // send sends a request; what comes back is kept.
-func (p *prowler) send(method, path, body string, header http.Header) (status int, answer string) {
+func (p *reader) send(method, path, body string, header http.Header) (status int, answer string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 10*time.Second)
 	defer cancel()
@@ -179,7 +179,7 @@ func (p *prowler) send(method, path, body string, header http.Header) (status in
 }
 
 // as is the header of a bearer.
-func (p *prowler) as(token string) http.Header {
+func (p *reader) as(token string) http.Header {
 	header := http.Header{
 		"X-Idempotency-Key": {fmt.Sprint("key-", p.sent)},
 		"Idempotency-Key":   {fmt.Sprintf("01J8TPZ7YJ1E1X4C5N9Z%06d", p.sent)},
@@ -191,7 +191,7 @@ func (p *prowler) as(token string) http.Header {
 }
 
 // use does what honest callers do, and demands that it works.
-func (p *prowler) use() {
+func (p *reader) use() {
 	p.t.Helper()
 	good, event := p.tokens["good"], p.canaries["the token of workflow events"]
 	shown := http.Header{"X-Workflow-Event-Token": {event}}
@@ -234,7 +234,7 @@ func between(text, before, behind string) string {
 
 // download downloads what a check has left, and gives what let it in, which is in the
 // answer and nowhere else.
-func (p *prowler) download() canaries {
+func (p *reader) download() canaries {
 	p.t.Helper()
 	good, artifact := p.tokens["good"], ""
 	eventually(p.t, "what the check has left", maxWait, func() bool {
@@ -279,7 +279,7 @@ func signingKey(t *testing.T, at site) canaries {
 const recheckOne = `{"strategies":["strat.a"],"window":{"lookback_days":14},"reason":"manual"}`
 
 // keyed is the header of a bearer with a key that may come again.
-func (p *prowler) keyed(token string, n int) http.Header {
+func (p *reader) keyed(token string, n int) http.Header {
 	header := p.as(token)
 	header.Set("Idempotency-Key", fmt.Sprintf("01J8TPZ7YJ1E1X4C5N8Z%06d", n))
 	return header
@@ -288,8 +288,8 @@ func (p *prowler) keyed(token string, n int) http.Header {
 // wildcard is a parameter of a path in the contract.
 var wildcard = regexp.MustCompile(`\{[^}]*\}`)
 
-// prowl goes to every endpoint of the contract with every token, in right and wrong ways.
-func (p *prowler) prowl() {
+// request goes to every endpoint of the contract with every token, in right and wrong ways.
+func (p *reader) request() {
 	p.t.Helper()
 	var doc struct {
 		Paths map[string]map[string]any `yaml:"paths"`
@@ -335,7 +335,7 @@ func (p *prowler) prowl() {
 }
 
 // follow logs in as a follower, rightly and wrongly.
-func (p *prowler) follow(s *child) {
+func (p *reader) follow(s *child) {
 	p.t.Helper()
 	_, rest, found := strings.Cut(s.log.String(), `msg="events can be followed over NATS" address=`)
 	addr, _, _ := strings.Cut(rest, "\n")
@@ -372,7 +372,7 @@ func (p *prowler) follow(s *child) {
 
 // audit is the whole audit log, once refused tokens, which are noted beside, are in it. Those that
 // came while the database was held up for long are not: it goes on to send some.
-func (p *prowler) audit() string {
+func (p *reader) audit() string {
 	p.t.Helper()
 	for began := time.Now(); ; pause(200 * time.Millisecond) {
 		p.send("GET", "/executions", "", p.as(p.tokens["forged"]))
@@ -382,7 +382,7 @@ func (p *prowler) audit() string {
 	}
 }
 
-func (p *prowler) pages() string {
+func (p *reader) pages() string {
 	p.t.Helper()
 	var all strings.Builder
 	for page := 1; ; page++ {

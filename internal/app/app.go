@@ -86,7 +86,7 @@ type App struct {
 	nats      *jet.Server      // nil: something else carries events
 	frames    atomic.Int64     // of streams that were held up
 
-	nudge func(tenant, queue string, n int) // lets claims look for tasks; nil: no other process makes any ready
+	wakeClaims func(tenant, queue string, n int) // lets claims look for tasks; nil: no other process makes any ready
 
 	server   *http.Server
 	listener net.Listener

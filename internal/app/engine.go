@@ -56,7 +56,7 @@ func (a *App) decider(tables engine.Store) Engine {
 		cfg.Announce = a.nats.Wake
 	}
 	shards := engine.NewShards(tables, a.clock(), cfg, cmp.Or(a.cfg.Shards, defaultShards()))
-	a.nudge = shards.WakeClaims
+	a.wakeClaims = shards.WakeClaims
 	return shards
 }
 

@@ -27,10 +27,10 @@ func (a *App) openNATS(ctx context.Context) error {
 	if err := a.nats.Open(ctx); err != nil {
 		return err
 	}
-	if a.nudge == nil || a.cfg.NATSURL == "" {
+	if a.wakeClaims == nil || a.cfg.NATSURL == "" {
 		return nil
 	}
-	return a.nats.OnWake(a.nudge)
+	return a.nats.OnWake(a.wakeClaims)
 }
 
 // compareWithin is how long the comparison of the database with the streams may take.

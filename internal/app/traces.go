@@ -40,7 +40,7 @@ func newTracer(t *gate.Telemetry, databaseURL string) tracer {
 			}
 			attributes := trace.WithAttributes(
 				system,
-				attribute.String("renga.db.lane", done.Lane.String()),
+				attribute.String("renga.db.lane", done.Priority.String()),
 				attribute.Float64("renga.db.waited_ms", millis(done.Waited)),
 				attribute.Float64("renga.db.ran_ms", millis(done.Ran)),
 			)
@@ -68,11 +68,11 @@ type tracedEngine struct {
 
 // Submit decides requests.
 func (e tracedEngine) Submit(ctx context.Context, requests []engine.Request) []engine.Result {
-	told := e.trace(ctx)
-	if told == nil {
+	ended := e.trace(ctx)
+	if ended == nil {
 		return e.Engine.Submit(ctx, requests)
 	}
-	done := sqldb.Transaction{Write: true, Lane: sqldb.Engine, Began: time.Now()}
+	done := sqldb.Transaction{Write: true, Priority: sqldb.Engine, Began: time.Now()}
 	results := e.Engine.Submit(untraced(ctx), requests)
 	done.Ran = time.Since(done.Began)
 	for i := range results {
@@ -80,17 +80,17 @@ func (e tracedEngine) Submit(ctx context.Context, requests []engine.Request) []e
 			done.Err = results[i].Err
 		}
 	}
-	told(done)
+	ended(done)
 	return results
 }
 
 // Do runs a unit.
 func (e tracedEngine) Do(ctx context.Context, unit engine.Unit) ([]engine.Result, error) {
-	told := e.trace(ctx)
-	if told == nil {
+	ended := e.trace(ctx)
+	if ended == nil {
 		return e.Engine.Do(ctx, unit)
 	}
-	done := sqldb.Transaction{Write: true, Lane: sqldb.Engine, Began: time.Now()}
+	done := sqldb.Transaction{Write: true, Priority: sqldb.Engine, Began: time.Now()}
 	var waited atomic.Int64 // a unit may still be run when its caller is gone
 	before := unit.Before
 	unit.Before = func(ctx context.Context, tx *sqldb.Tx) error {
@@ -107,7 +107,7 @@ func (e tracedEngine) Do(ctx context.Context, unit engine.Unit) ([]engine.Result
 		done.Waited = whole
 	}
 	done.Ran, done.Err = whole-done.Waited, err
-	told(done)
+	ended(done)
 	return results, err
 }
 

@@ -139,7 +139,7 @@ func withBus(ctx context.Context, dir string, f func(*busBench) error) error {
 		}
 		defer nats.Close()
 		b.bus = bus.New(db, nats.Carrier(), bus.Config{
-			Instance: "bench", Exclusive: true, Consumers: []bus.Consumer{{Name: "bench", Handle: b.take}},
+			Instance: "bench", Exclusive: true, Consumers: []bus.Consumer{{Name: "bench", Handle: b.consume}},
 		})
 		working, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
@@ -150,8 +150,8 @@ func withBus(ctx context.Context, dir string, f func(*busBench) error) error {
 	})
 }
 
-// take is the consumer.
-func (b *busBench) take(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
+// consume is the consumer.
+func (b *busBench) consume(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 	if _, err := tx.Exec(ctx, effectSQL, e.Key, e.Version); err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func (b *busBench) burst(ctx context.Context, count int) (float64, error) {
 func (b *busBench) steady(ctx context.Context, samples int) (delays spans, err error) {
 	taken := map[string]time.Time{}
 	b.expect(samples, taken)
-	told := make(map[string]time.Time, samples)
+	seen := make(map[string]time.Time, samples)
 	tick := time.NewTicker(time.Second / busSteady)
 	defer tick.Stop()
 	for n := range samples {
@@ -290,12 +290,12 @@ func (b *busBench) steady(ctx context.Context, samples int) (delays spans, err e
 		if err != nil {
 			return nil, err
 		}
-		told[id] = time.Now()
+		seen[id] = time.Now()
 	}
 	if err := b.await(ctx); err != nil {
 		return nil, err
 	}
-	for id, at := range told {
+	for id, at := range seen {
 		delays = append(delays, max(0, taken[id].Sub(at)))
 	}
 	return delays, nil

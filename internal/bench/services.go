@@ -243,21 +243,21 @@ func (b *recordsBench) follow(ctx context.Context, base map[string]takes) (
 ) {
 	steadily, stop := context.WithCancel(ctx)
 	defer stop()
-	news, ended := make(chan answered, 10_000), make(chan error, 1)
+	answers, ended := make(chan answered, 10_000), make(chan error, 1)
 	go func() {
 		var upto takes
 		ended <- b.steady(steadily, func(client int) {
 			for i := range recordBulk {
 				upto[b.partition(b.updated(client, i))]++
 			}
-			news <- answered{time.Now(), upto}
+			answers <- answered{time.Now(), upto}
 		})
 	}()
 	lags = map[string]spans{}
 	oldest := map[string]int{} // of the bulks, that a service has not taken
 	for began := time.Now(); time.Since(began) < b.lasts; {
-		for len(news) > 0 {
-			bulks = append(bulks, <-news)
+		for len(answers) > 0 {
+			bulks = append(bulks, <-answers)
 		}
 		now := time.Now() // what is answered from here on is not late
 		counts, _, err := b.taken(ctx)
@@ -284,8 +284,8 @@ func (b *recordsBench) follow(ctx context.Context, base map[string]takes) (
 	}
 	stop()
 	err = <-ended
-	close(news)
-	for bulk := range news {
+	close(answers)
+	for bulk := range answers {
 		bulks = append(bulks, bulk)
 	}
 	return lags, bulks, err

@@ -98,7 +98,7 @@ func (w *worker) run(ctx context.Context, n, tasks int) (time.Duration, error) {
 // their first tasks and works until they have ended, and begins again.
 func (w *worker) loop(ctx context.Context, left, done *atomic.Int64, total int) error {
 	for done.Load() < int64(total) && ctx.Err() == nil {
-		n := take(left, w.batch)
+		n := reserve(left, w.batch)
 		if n > 0 {
 			if err := w.create(ctx, n); err != nil {
 				return err
@@ -128,7 +128,7 @@ func (w *worker) loop(ctx context.Context, left, done *atomic.Int64, total int) 
 	return nil
 }
 
-func take(left *atomic.Int64, most int) int {
+func reserve(left *atomic.Int64, most int) int {
 	for {
 		have := left.Load()
 		n := min(have, int64(most))

@@ -9,15 +9,15 @@ import (
 	"renga.dev/renga/client"
 )
 
-// told is a command in the log of an execution.
-type told struct {
+// logged is a command in the log of an execution.
+type logged struct {
 	client.Decided
 	Guard string `json:"guard,omitzero"`
 }
 
 // lastDecided are the last commands of an execution that were accepted, or refused, in their order: all, or at least a
 // page; and how many there are in all.
-func (r *remote) lastDecided(ctx context.Context, id string, accepted bool) (items []told, total int, err error) {
+func (r *remote) lastDecided(ctx context.Context, id string, accepted bool) (items []logged, total int, err error) {
 	read := func(number int) error {
 		page, err := r.Executions.ListCommands(ctx, id, accepted, client.Paging{Page: number, Size: client.MaxPageSize})
 		if err != nil {
@@ -25,7 +25,7 @@ func (r *remote) lastDecided(ctx context.Context, id string, accepted bool) (ite
 		}
 		total = page.Total
 		for _, d := range page.Items {
-			items = append(items, told{d, guardOf(d.Error)})
+			items = append(items, logged{d, guardOf(d.Error)})
 		}
 		return nil
 	}
@@ -55,8 +55,8 @@ func guardOf(e *client.Error) string {
 	return details.Guard
 }
 
-func inOrder(lists ...[]told) []told {
+func inOrder(lists ...[]logged) []logged {
 	all := slices.Concat(lists...)
-	slices.SortFunc(all, func(a, b told) int { return a.Number - b.Number })
+	slices.SortFunc(all, func(a, b logged) int { return a.Number - b.Number })
 	return all
 }

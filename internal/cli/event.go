@@ -77,9 +77,9 @@ func (c *eventSendCmd) Run(ctx context.Context, r *remote) error {
 // unsent tells of an event without an answer, or with one that says no. The key of one
 // that may have arrived is told, so that sending it again is safe.
 func (a *App) unsent(key string, err error) error {
-	var told *client.Error
-	if errors.As(err, &told) && told.Status == 0 {
-		return usage("%s", told.Message)
+	var failure *client.Error
+	if errors.As(err, &failure) && failure.Status == 0 {
+		return usage("%s", failure.Message)
 	}
 	if errors.Is(err, client.ErrUnavailable) {
 		a.say("the event may have arrived; it is safe to send it again with --key %s", key)

@@ -91,9 +91,9 @@ type explained struct {
 // explain takes an error of any origin.
 func (a *App) explain(err error) explained {
 	out := explained{problem: problem{Code: "FAILED", Message: err.Error()}, exit: exitFailure}
-	var told *client.Error
-	if errors.As(err, &told) && told.Status != 0 {
-		return a.explainAnswer(told)
+	var failure *client.Error
+	if errors.As(err, &failure) && failure.Status != 0 {
+		return a.explainAnswer(failure)
 	}
 	if errors.Is(err, client.ErrUnavailable) {
 		return a.explainSilence(err)
@@ -208,13 +208,13 @@ func (e *explained) hint(format string, args ...any) {
 }
 
 // hintConflict says what is known of the first use of a key.
-func (e *explained) hintConflict(told *client.Error) {
+func (e *explained) hintConflict(failure *client.Error) {
 	var first struct {
 		Differs     []string  `json:"differs"`
 		FirstUsedAt time.Time `json:"firstUsedAt"`
 		ExpiresAt   time.Time `json:"expiresAt"`
 	}
-	if json.Unmarshal(told.Details, &first) != nil {
+	if json.Unmarshal(failure.Details, &first) != nil {
 		return // -o json shows them as they are
 	}
 	if len(first.Differs) > 0 {

@@ -51,8 +51,8 @@ func (r *remote) openLive(ctx context.Context, id string) (*live, error) {
 	return l, nil
 }
 
-// take applies an event.
-func (l *live) take(ev *client.Event) error {
+// apply applies an event.
+func (l *live) apply(ev *client.Event) error {
 	raw, err := json.Marshal(ev, asServer)
 	if err != nil {
 		return err

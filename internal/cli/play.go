@@ -18,12 +18,12 @@ type player struct {
 	taskTime    time.Duration // how long a Task takes and a Wait waits, where its outcome does not say
 	cancelAfter uint64        // cancel when the log has this event; 0: never
 
-	now    flow.Time
-	state  flow.State
-	log    []flow.Event
-	used   map[string]int // outcomes of each node so far
-	agenda []appointment
-	told   []decision
+	now       flow.Time
+	state     flow.State
+	log       []flow.Event
+	used      map[string]int // outcomes of each node so far
+	agenda    []appointment
+	decisions []decision
 }
 
 // appointment is a command that somebody will send.
@@ -92,7 +92,7 @@ func (p *player) do(c flow.Command) error {
 	if err != nil && !errors.As(err, &refused) {
 		return err
 	}
-	p.told = append(p.told, decision{p.now, c, events, refused})
+	p.decisions = append(p.decisions, decision{p.now, c, events, refused})
 	for _, ev := range events {
 		p.state = flow.Apply(p.state, ev)
 	}
@@ -171,13 +171,13 @@ func (p *player) arrange(events []flow.Event) {
 		case n.Status == flow.NodeIsWaiting && spec.Type == flow.TaskKind: // it waits for somebody
 			p.meet(n, outcome{Do: doResume})
 		case n.Status == flow.NodeIsRunning, n.Status == flow.NodeIsWaiting:
-			p.meet(n, p.take(spec))
+			p.meet(n, p.nextOutcome(spec))
 		}
 	}
 }
 
-// take is the outcome that a node has now. The last one stands for all that follow.
-func (p *player) take(spec *flow.NodeSpec) outcome {
+// nextOutcome is the outcome that a node has now. The last one stands for all that follow.
+func (p *player) nextOutcome(spec *flow.NodeSpec) outcome {
 	list := p.outcomes[spec.NodeID]
 	used := p.used[spec.NodeID]
 	p.used[spec.NodeID]++
@@ -219,7 +219,7 @@ func (p *player) renew(n *flow.Node) {
 }
 
 func (p *player) book(at appointment) {
-	at.order = len(p.told)
+	at.order = len(p.decisions)
 	place, _ := slices.BinarySearchFunc(p.agenda, at, func(a, b appointment) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order), -1) // behind those of the same instant
 	})

@@ -188,7 +188,7 @@ func (p *player) report() *simulation {
 		Outcome: s.Outcome,
 		Error:   s.Error, FailedNodeID: s.FailedNode, CancelSeq: s.CancelSeq, Events: p.log, WaitsFor: p.stuck(),
 	}
-	for _, d := range p.told {
+	for _, d := range p.decisions {
 		v := playedView{
 			Command: d.command.Name(), NodeID: d.command.Target(), At: d.at, Actor: actorOf(d.command),
 			Accepted: d.refused == nil,
@@ -236,15 +236,15 @@ func (p *player) stuck() []string {
 
 // rows are the commands and the events that followed. Of many renewals in a row they have the first.
 func (p *player) rows() (rows [][]any, err error) {
-	for i := 0; i < len(p.told); i++ {
-		more, err := p.told[i].rows()
+	for i := 0; i < len(p.decisions); i++ {
+		more, err := p.decisions[i].rows()
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, more...)
-		if run := renewals(p.told[i:]); run > 2 {
+		if run := renewals(p.decisions[i:]); run > 2 {
 			i += run - 1
-			what := fmt.Sprintf("%d more renewals, the last at +%v", run-1, p.told[i].at.Sub(beginning))
+			what := fmt.Sprintf("%d more renewals, the last at +%v", run-1, p.decisions[i].at.Sub(beginning))
 			rows = append(rows, []any{"", "", "", "…", "", what})
 		}
 	}

@@ -74,9 +74,9 @@ func (c *templateApplyCmd) Run(ctx context.Context, r *remote) error {
 
 // inSource says which file a refusal is about.
 func inSource(name string, err error) error {
-	var told *client.Error
-	if errors.As(err, &told) && errors.Is(told, client.ErrInvalid) {
-		told.Message = name + ": " + told.Message
+	var failure *client.Error
+	if errors.As(err, &failure) && errors.Is(failure, client.ErrInvalid) {
+		failure.Message = name + ": " + failure.Message
 	}
 	return err
 }

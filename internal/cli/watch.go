@@ -46,7 +46,7 @@ func (c *executionWatchCmd) Run(ctx context.Context, r *remote) error {
 			return err
 		}
 		defer live.close()
-		show = live.take
+		show = live.apply
 	}
 	status, err := r.follow(watching, c.ID, 0, show)
 	switch {
@@ -59,14 +59,14 @@ func (c *executionWatchCmd) Run(ctx context.Context, r *remote) error {
 }
 
 // follow hands over the events of an execution after a place in the log, and gives the status that it ended with.
-func (r *remote) follow(ctx context.Context, id string, after uint64, take func(*client.Event) error) (string, error) {
+func (r *remote) follow(ctx context.Context, id string, after uint64, show func(*client.Event) error) (string, error) {
 	status := ""
 	for ev, err := range r.patient().Executions.Stream(ctx, id, after) {
 		if err != nil {
 			return status, err
 		}
 		status = cmp.Or(endings[ev.Type], status)
-		if err := take(&ev); err != nil {
+		if err := show(&ev); err != nil {
 			return status, err
 		}
 	}

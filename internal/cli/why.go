@@ -54,8 +54,8 @@ type why struct {
 	ExecutionID string              `json:"executionId"`
 	Status      client.Status       `json:"status"`
 	Explanation []string            `json:"explanation"`       // sentences
-	Decisive    *told               `json:"decisive,omitzero"` // the command that ended it
-	Commands    []told              `json:"commands"`          // around the end, in order
+	Decisive    *logged             `json:"decisive,omitzero"` // the command that ended it
+	Commands    []logged            `json:"commands"`          // around the end, in order
 	Total       int                 `json:"total"`             // commands in all
 	LateResults []client.LateResult `json:"lateResults,omitzero"`
 }
@@ -67,7 +67,7 @@ const (
 	toldRefused  = 20
 )
 
-func explainExecution(e *client.Execution, accepted, refused []told, now time.Time) *why {
+func explainExecution(e *client.Execution, accepted, refused []logged, now time.Time) *why {
 	w := &why{ExecutionID: e.ExecutionID, Status: e.Status, LateResults: e.LateResults}
 	decisive := -1
 	for i, d := range accepted {
@@ -88,7 +88,7 @@ func explainExecution(e *client.Execution, accepted, refused []told, now time.Ti
 }
 
 // around are the refused commands to show: all, or the first after the decisive one and the last of all.
-func around(refused []told, decisive *told) []told {
+func around(refused []logged, decisive *logged) []logged {
 	if len(refused) <= toldRefused+1 {
 		return refused
 	}
@@ -96,7 +96,7 @@ func around(refused []told, decisive *told) []told {
 	if decisive == nil {
 		return last
 	}
-	after, _ := slices.BinarySearchFunc(refused, decisive.Number, func(t told, n int) int { return t.Number - n })
+	after, _ := slices.BinarySearchFunc(refused, decisive.Number, func(t logged, n int) int { return t.Number - n })
 	after = min(after, len(refused)-toldRefused)
 	return slices.Concat(refused[after:after+toldRefused/2], last)
 }
@@ -130,10 +130,10 @@ func (w *why) through() string {
 	return fmt.Sprintf(", through command %d, %s, from %s", w.Decisive.Number, w.Decisive.what(), w.Decisive.sender())
 }
 
-func (t *told) what() string { return t.Command + with(" of node ", t.NodeID) }
+func (t *logged) what() string { return t.Command + with(" of node ", t.NodeID) }
 
 // bulk is the bulk that sent a command, "" for none: its key names it.
-func (t *told) bulk() string {
+func (t *logged) bulk() string {
 	id, ok := strings.CutPrefix(t.Key, "bulk:")
 	if _, err := flow.ParseID(id); !ok || err != nil || t.Command != "CancelExecution" {
 		return ""
@@ -142,7 +142,7 @@ func (t *told) bulk() string {
 }
 
 // sender is who sent a command: the actor, the worker, the bulk, the correlation id.
-func (t *told) sender() string {
+func (t *logged) sender() string {
 	worker := t.WorkerID
 	if worker == t.Actor.ID {
 		worker = ""
@@ -276,7 +276,7 @@ func nodeEnded(s client.NodeStatus) bool {
 }
 
 // explainRefusals says what each rule refused, and whether results were kept.
-func (w *why) explainRefusals(e *client.Execution, list []told, total int) {
+func (w *why) explainRefusals(e *client.Execution, list []logged, total int) {
 	refused := map[string][]string{} // commands by the guard
 	var order []string
 	for _, t := range list {
@@ -309,7 +309,7 @@ func (w *why) print(p *printer) {
 	for _, sentence := range w.Explanation {
 		p.line("%s", sentence)
 	}
-	columns("#, TIME, COMMAND, NODE, FROM, OUTCOME", func(t *told) []any {
+	columns("#, TIME, COMMAND, NODE, FROM, OUTCOME", func(t *logged) []any {
 		return []any{t.Number, t.DecidedAt, t.Command, t.NodeID, t.sender(), w.outcome(p, t)}
 	}).section(p, w.Commands)
 	if left := w.Total - len(w.Commands); left > 0 {
@@ -319,7 +319,7 @@ func (w *why) print(p *printer) {
 }
 
 // outcome is what followed from a command.
-func (w *why) outcome(p *printer, t *told) painted {
+func (w *why) outcome(p *printer, t *logged) painted {
 	came := "accepted; it changed nothing"
 	switch {
 	case !t.Accepted:

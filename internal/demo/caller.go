@@ -18,7 +18,8 @@ import (
 // register makes the caller, whom the server has refused, a user of a tenant without users.
 // refused is its answer where that cannot be.
 func (l *Loader) register(ctx context.Context, refused error) error {
-	if told := (*client.Error)(nil); !errors.As(refused, &told) || told.Code != "USER_UNKNOWN" || l.subject == "" {
+	if failure := (*client.Error)(nil); !errors.As(refused, &failure) || failure.Code != "USER_UNKNOWN" ||
+		l.subject == "" {
 		return refused
 	}
 	users, err := l.server.Metadata.List(ctx, client.DefineUser, "", client.Paging{Size: 10})

@@ -107,13 +107,13 @@ func (d *company) remember() {
 			d.change(2, move{of: of, fields: map[string]any{"Tier__c": "Platinum"}})
 		}
 	}
-	d.takeLeads(rng)
+	d.claimLeads(rng)
 	d.review(rng)
 }
 
 // takeLeads plans how leads leave their queues: representatives take them, give some up, and
 // win some over, for an opportunity of the account when there is one.
-func (d *company) takeLeads(rng *dice) {
+func (d *company) claimLeads(rng *dice) {
 	contacts, deals := d.records["Contact"], map[int]int{}
 	for i, r := range d.records["Opportunity"] {
 		deals[r.refs["AccountId"].at] = i + 1
@@ -259,7 +259,7 @@ func (l *Loader) approve(ctx context.Context, i int) error {
 			})
 		}
 	}
-	if told := (*client.Error)(nil); errors.As(err, &told) && told.Code == "APPROVAL_ENDED" {
+	if failure := (*client.Error)(nil); errors.As(err, &failure) && failure.Code == "APPROVAL_ENDED" {
 		return nil
 	}
 	return err

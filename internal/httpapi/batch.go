@@ -135,7 +135,7 @@ func (b *batch) next() error {
 	}
 	b.body.reset()
 	start := b.dec.InputOffset()
-	if err := b.object(b.take); err != nil {
+	if err := b.object(b.set); err != nil {
 		return err
 	}
 	req, err := b.request(int(b.dec.InputOffset() - start))
@@ -147,7 +147,7 @@ func (b *batch) next() error {
 	return nil
 }
 
-func (b *batch) take(name, value jsontext.Value) { b.body.take(name, value, 1<<memberEnd-1) }
+func (b *batch) set(name, value jsontext.Value) { b.body.set(name, value, 1<<memberEnd-1) }
 
 // request makes the engine's request of the command that was read.
 func (b *batch) request(size int) (engine.Request, error) {

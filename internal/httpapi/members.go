@@ -80,7 +80,7 @@ func readBody(src []byte, may memberSet, into *body) error {
 	if r.dec.PeekKind() != '{' {
 		return fault.New(fault.Invalid, canonical.CodeInvalid, "the body must be a JSON object")
 	}
-	return r.object(func(name, value jsontext.Value) { into.take(name, value, may) })
+	return r.object(func(name, value jsontext.Value) { into.set(name, value, may) })
 }
 
 // failure is why a node failed, nil when the member is not there.

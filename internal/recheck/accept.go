@@ -157,13 +157,13 @@ func (a *accepting) recall(ctx context.Context) (known bool, err error) {
 // explain puts what a conflict of keys is about into its message: the errors of this
 // surface have no other place for it.
 func explain(err error) error {
-	told, ok := fault.As(err)
-	if !ok || told.Code != "IDEMPOTENCY_CONFLICT" {
+	failure, ok := fault.As(err)
+	if !ok || failure.Code != "IDEMPOTENCY_CONFLICT" {
 		return err
 	}
-	details, _ := told.Details.(map[string]any)
+	details, _ := failure.Details.(map[string]any)
 	differs, _ := details["differs"].([]string)
-	return fault.New(fault.Conflict, told.Code,
+	return fault.New(fault.Conflict, failure.Code,
 		"the Idempotency-Key was used before with a body that differs in %s; it was first used at %v and is free "+
 			"again at %v; repeat the first request unchanged or use a new key",
 		strings.Join(differs, ", "), details["firstUsedAt"], details["expiresAt"])

@@ -60,7 +60,7 @@ func (x *index) apply(changed []Strategy) {
 
 // put makes the entry of a strategy and gives its slot.
 func (x *index) put(s *Strategy) int32 {
-	e := entry{id: s.ID, name: s.Name, searched: s.ID + "\x00" + fold(s.Name), checked: never}
+	e := entry{id: s.ID, name: s.Name, searched: s.ID + "\x00" + normalize(s.Name), checked: never}
 	if s.LastCheckedAt != nil {
 		e.checked = int64(*s.LastCheckedAt)
 	}
@@ -154,7 +154,7 @@ func (x *index) page(q *Query) (ids []string, total int) {
 // match marks the strategies that a query wants, and counts them.
 func (x *index) match(q *Query) (found bitmap, total int) {
 	found = newBitmap(len(x.entries))
-	text, tags := fold(q.Text), x.wanted(q.TagsAny)
+	text, tags := normalize(q.Text), x.wanted(q.TagsAny)
 	healths := [...]bool{q.Health == nil, q.Health == nil, q.Health == nil}
 	for _, h := range q.Health {
 		healths[max(0, slices.Index(Healths, h))] = true

@@ -239,8 +239,8 @@ func clip(s string, limit int) string {
 
 // messageOf is what a caller may see of an error.
 func messageOf(err error) string {
-	if told, ok := fault.As(err); ok && told.Message != "" && told.Kind == fault.Invalid {
-		return told.Message
+	if failure, ok := fault.As(err); ok && failure.Message != "" && failure.Kind == fault.Invalid {
+		return failure.Message
 	}
 	return "the result cannot be read"
 }

@@ -72,5 +72,5 @@ func ParseTags(list string) ([]string, error) {
 	return tags, nil
 }
 
-// fold is a text as it is searched: upper and lower case are one.
-func fold(text string) string { return strings.ToLower(text) }
+// normalize is a text as it is searched: upper and lower case are one.
+func normalize(text string) string { return strings.ToLower(text) }

@@ -129,8 +129,8 @@ func (r *rig) deleteOld(re *Rechecks, before time.Time) (more bool) {
 
 // message is what a caller is told of a refusal, "" when it is none.
 func message(err error) string {
-	if told, ok := fault.As(err); ok && told.Kind == fault.Invalid {
-		return told.Message
+	if failure, ok := fault.As(err); ok && failure.Kind == fault.Invalid {
+		return failure.Message
 	}
 	return ""
 }

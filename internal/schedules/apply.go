@@ -123,8 +123,8 @@ func (s *Schedules) apply(ctx context.Context, tenant string, all []*verdict) er
 func (v *verdict) refuse(err error) {
 	r := &v.runs[v.start]
 	r.Outcome, r.Reason, r.Overlapped, v.cancels, v.input = Skipped, Refused, "", "", nil
-	if told, ok := fault.As(err); ok {
-		r.Message = told.Message[:min(len(told.Message), maxMessage)]
+	if failure, ok := fault.As(err); ok {
+		r.Message = failure.Message[:min(len(failure.Message), maxMessage)]
 	}
 	r.Message = strings.ToValidUTF8(r.Message, "")
 	if !v.waited {

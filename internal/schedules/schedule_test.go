@@ -29,8 +29,8 @@ func TestDefinitionsAreReadStrictly(t *testing.T) {
 		`{"graph":"g","cron":"@daily","input":{"x":"` + long + `"}}`: "input has",
 	} {
 		_, err := ParseDefinition([]byte(body))
-		told, ok := fault.As(err)
-		if !ok || told.Kind != fault.Invalid || !strings.Contains(told.Message, want) {
+		failure, ok := fault.As(err)
+		if !ok || failure.Kind != fault.Invalid || !strings.Contains(failure.Message, want) {
 			t.Errorf("%.80s: got %v, want %q", body, err, want)
 		}
 	}

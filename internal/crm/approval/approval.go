@@ -85,7 +85,7 @@ type Approvals struct {
 	sql    *dialect
 	graphs graphs
 	ended  atomic.Bool   // an execution has ended in a commit that is not known to be durable
-	kick   chan struct{} // holds a token when there may be something to look at
+	wakeup chan struct{} // holds a token when there may be something to look at
 }
 
 // New is the approvals in a database that has the tables of Migration. It does no I/O.
@@ -96,7 +96,7 @@ func New(db *sqldb.DB, cfg Config) *Approvals {
 	return &Approvals{
 		Service: kit.Service{ServiceName: ConsumerName, DB: db, Clock: cfg.Now}, cfg: cfg,
 		keys:   idempotency.Keys{Service: ConsumerName, Retention: cfg.KeyRetention},
-		graphs: graphs{version: map[graphKey]int{}}, sql: dialectOf(db.Dialect()), kick: make(chan struct{}, 1),
+		graphs: graphs{version: map[graphKey]int{}}, sql: dialectOf(db.Dialect()), wakeup: make(chan struct{}, 1),
 	}
 }
 

@@ -9,20 +9,20 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// shelf is an engine that stores graphs, and nothing else.
-type shelf struct {
+// graphStore is an engine that stores graphs, and nothing else.
+type graphStore struct {
 	Engine
 	put []string
 }
 
-func (s *shelf) PutGraph(_ context.Context, tenant, id string, _ flow.Graph) (engine.GraphRow, bool, error) {
+func (s *graphStore) PutGraph(_ context.Context, tenant, id string, _ flow.Graph) (engine.GraphRow, bool, error) {
 	s.put = append(s.put, tenant+" "+id)
 	return engine.GraphRow{Version: len(s.put)}, true, nil
 }
 
 // TestGraphsAreStoredOnceForATenantAndASize asks for two sizes in two tenants, twice.
 func TestGraphsAreStoredOnceForATenantAndASize(t *testing.T) {
-	stored := &shelf{}
+	stored := &graphStore{}
 	s := &Approvals{cfg: Config{Engine: stored}, graphs: graphs{version: map[graphKey]int{}}}
 	var want []string
 	for range 2 {

@@ -43,7 +43,7 @@ func (s *Approvals) Committed() {
 
 func (s *Approvals) wake() {
 	select {
-	case s.kick <- struct{}{}:
+	case s.wakeup <- struct{}{}:
 	default:
 	}
 }
@@ -57,7 +57,7 @@ func (s *Approvals) Run(ctx context.Context) {
 		s.attempt(ctx, "approvals whose executions ended could not be recalled", s.settle)
 		s.attempt(ctx, "the approvers of open stages could not be worked out anew", s.renew)
 		select {
-		case <-s.kick:
+		case <-s.wakeup:
 		case <-tick.C:
 		case <-ctx.Done():
 		}

@@ -184,8 +184,8 @@ func TestListsAreFiltered(t *testing.T) {
 		}
 		for _, object := range []string{"Invoice", "\x00"} {
 			_, _, err := r.List(t.Context(), as(mia), Filter{Object: object}, 0, 2)
-			if told, ok := fault.As(err); !ok || told.Kind != fault.Invalid ||
-				!strings.Contains(told.Message, "the objects are Account, ") {
+			if failure, ok := fault.As(err); !ok || failure.Kind != fault.Invalid ||
+				!strings.Contains(failure.Message, "the objects are Account, ") {
 				t.Errorf("%q, which is no object: got %v", object, err)
 			}
 		}

@@ -98,9 +98,9 @@ func TestADeadLetterThatKeepsAnOutcomeIsNamed(t *testing.T) {
 			}
 			says := "renga dlq redrive " + letter
 			_, _, err := r.Submit(t.Context(), as(sal), Order{Object: "Quote", RecordID: quote}, nil)
-			told, _ := fault.As(err)
-			if codeOf(err) != CodeSettling || !strings.Contains(told.Message, says) ||
-				told.Details.(map[string]string)["deadLetterId"] != letter {
+			failure, _ := fault.As(err)
+			if codeOf(err) != CodeSettling || !strings.Contains(failure.Message, says) ||
+				failure.Details.(map[string]string)["deadLetterId"] != letter {
 				t.Errorf("submitted again: %v", err)
 			}
 			if out := r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome; out.Status != OutcomeWaiting ||

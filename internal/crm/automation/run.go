@@ -83,7 +83,7 @@ type Run struct {
 	RecordID      string          `json:"recordId,omitzero"`
 	Depth         int64           `json:"depth"`
 	Outcome       string          `json:"outcome"`
-	Told          *int64          `json:"told,omitzero"`          // of notify: how many users
+	Notified      *int64          `json:"told,omitzero"`          // of notify: how many users
 	TaskID        string          `json:"taskId,omitzero"`        // of createTask
 	RecordVersion string          `json:"recordVersion,omitzero"` // of updateField
 	ExecutionID   string          `json:"executionId,omitzero"`   // of startGraph
@@ -154,7 +154,7 @@ func scanRun(row *sqldb.Row) (r Run, err error) {
 	switch r.Type {
 	case model.Notify:
 		if n, bad := strconv.ParseInt(result, 10, 64); bad == nil {
-			r.Told = &n
+			r.Notified = &n
 		}
 	case model.CreateTask:
 		r.TaskID = result

@@ -11,25 +11,25 @@ import (
 // service names what is published here, as the document of the events does.
 const service = "metadata-service"
 
-// news is one event of a change: what its key is of, and its payload once the version of
+// publication is one event of a change: what its key is of, and its payload once the version of
 // the change is known.
-type news struct {
+type publication struct {
 	kind, id string
 	payload  func(at canonical.Stamp) events.Payload
 }
 
 // changes are the events of a change, in their order. before is nil when something was
 // defined first, after when it is gone.
-func changes(kind model.Kind, before, after any) []news {
+func changes(kind model.Kind, before, after any) []publication {
 	switch kind {
 	case model.KindObject:
 		o := after.(*model.Object)
-		return []news{metadataChanged("Object", o.Name, o.Name, "ObjectUpdated")}
+		return []publication{metadataChanged("Object", o.Name, o.Name, "ObjectUpdated")}
 	case model.KindField:
 		return fieldChanges(of[model.Field](before), of[model.Field](after))
 	case model.KindStages:
 		f := model.StandardField("Opportunity", "StageName")
-		return []news{metadataChanged("Field", f.ID, f.Object, "PicklistChanged")}
+		return []publication{metadataChanged("Field", f.ID, f.Object, "PicklistChanged")}
 	case model.KindPermissionSet:
 		return setChanges(of[model.PermissionSet](before), of[model.PermissionSet](after))
 	case model.KindUser:
@@ -71,32 +71,32 @@ func verb[T any](before, after *T) string {
 	return "Updated"
 }
 
-func metadataChanged(kind, id, object, changeType string) news {
-	return news{kind, id, func(at canonical.Stamp) events.Payload {
+func metadataChanged(kind, id, object, changeType string) publication {
+	return publication{kind, id, func(at canonical.Stamp) events.Payload {
 		return events.MetadataChanged{ChangeType: changeType, ObjectName: object, ResourceID: id, EffectiveAt: at}
 	}}
 }
 
-func fieldChanges(before, after *model.Field) []news {
+func fieldChanges(before, after *model.Field) []publication {
 	f := either(before, after)
-	say := func(changeType string) news { return metadataChanged("Field", f.ID, f.Object, changeType) }
+	say := func(changeType string) publication { return metadataChanged("Field", f.ID, f.Object, changeType) }
 	switch {
 	case before == nil:
-		return []news{say("FieldAdded")}
+		return []publication{say("FieldAdded")}
 	case after == nil:
-		return []news{say("FieldDeleted")}
+		return []publication{say("FieldDeleted")}
 	case slices.Equal(before.Values, after.Values):
-		return []news{say("FieldUpdated")}
+		return []publication{say("FieldUpdated")}
 	}
 	rest := *after
 	if rest.Values = before.Values; same(before, &rest) {
-		return []news{say("PicklistChanged")}
+		return []publication{say("PicklistChanged")}
 	}
-	return []news{say("FieldUpdated"), say("PicklistChanged")}
+	return []publication{say("FieldUpdated"), say("PicklistChanged")}
 }
 
-func permissionChanged(subject, id, changeType string) news {
-	return news{"Permission", id, func(at canonical.Stamp) events.Payload {
+func permissionChanged(subject, id, changeType string) publication {
+	return publication{"Permission", id, func(at canonical.Stamp) events.Payload {
 		return events.PermissionChanged{
 			ChangeType: changeType, Subject: events.PermissionSubject{Type: subject, ID: id},
 			EffectiveAt: at,
@@ -104,11 +104,13 @@ func permissionChanged(subject, id, changeType string) news {
 	}}
 }
 
-func setChanges(before, after *model.PermissionSet) []news {
-	return []news{permissionChanged("PermissionSet", either(before, after).ID, "PermissionSet"+verb(before, after))}
+func setChanges(before, after *model.PermissionSet) []publication {
+	return []publication{
+		permissionChanged("PermissionSet", either(before, after).ID, "PermissionSet"+verb(before, after)),
+	}
 }
 
-func userChanges(before, after *model.User) (all []news) {
+func userChanges(before, after *model.User) (all []publication) {
 	u := either(before, after)
 	say := func(changeType string) { all = append(all, permissionChanged(model.TypeUser, u.ID, changeType)) }
 	if before == nil || after == nil {
@@ -140,10 +142,10 @@ func userChanges(before, after *model.User) (all []news) {
 	return all
 }
 
-func roleChanges(before, after *model.Role) (all []news) {
+func roleChanges(before, after *model.Role) (all []publication) {
 	r := either(before, after)
 	say := func(changeType string) {
-		all = append(all, news{"Role", r.ID, func(at canonical.Stamp) events.Payload {
+		all = append(all, publication{"Role", r.ID, func(at canonical.Stamp) events.Payload {
 			return events.RoleHierarchyChanged{
 				ChangeType: changeType, RoleID: r.ID, RoleName: r.Name,
 				ParentRoleID: events.OrNull(r.ParentRoleID), EffectiveAt: at,
@@ -164,10 +166,10 @@ func roleChanges(before, after *model.Role) (all []news) {
 }
 
 // groupChanges tells who came and who went. What nobody is in is of no interest.
-func groupChanges(before, after *model.Group) (all []news) {
+func groupChanges(before, after *model.Group) (all []publication) {
 	g := either(before, after)
 	say := func(changeType string, m model.Member) {
-		all = append(all, news{"Group", g.ID, func(at canonical.Stamp) events.Payload {
+		all = append(all, publication{"Group", g.ID, func(at canonical.Stamp) events.Payload {
 			return events.GroupMemberChanged{
 				ChangeType: changeType, GroupID: g.ID, GroupName: g.Name, GroupType: string(g.Type), MemberType: m.Type,
 				MemberID: m.ID, EffectiveAt: at,
@@ -190,8 +192,8 @@ func groupChanges(before, after *model.Group) (all []news) {
 	return all
 }
 
-func sharingChanges(kind model.Kind, before, after any) []news {
-	var n news
+func sharingChanges(kind model.Kind, before, after any) []publication {
+	var n publication
 	p := events.SharingConfigChanged{}
 	switch kind {
 	case model.KindOWD:
@@ -211,10 +213,10 @@ func sharingChanges(kind model.Kind, before, after any) []news {
 		p.EffectiveAt = at
 		return p
 	}
-	return []news{n}
+	return []publication{n}
 }
 
-func automationChanges(before, after any) []news {
+func automationChanges(before, after any) []publication {
 	p := events.AutomationConfigChanged{}
 	kind := "Rule"
 	what, it := "Updated", after
@@ -237,16 +239,16 @@ func automationChanges(before, after any) []news {
 		kind = "Job"
 		is("ScheduledJob", v.Object, v.ID, v.Name, v.IsActive)
 	}
-	return []news{{kind, p.AutomationID, func(at canonical.Stamp) events.Payload {
+	return []publication{{kind, p.AutomationID, func(at canonical.Stamp) events.Payload {
 		p.EffectiveAt = at
 		return p
 	}}}
 }
 
-func processChanges(before, after *model.ApprovalProcess) (all []news) {
+func processChanges(before, after *model.ApprovalProcess) (all []publication) {
 	p := either(before, after)
 	say := func(changeType string) {
-		all = append(all, news{"Process", p.ID, func(at canonical.Stamp) events.Payload {
+		all = append(all, publication{"Process", p.ID, func(at canonical.Stamp) events.Payload {
 			return events.ApprovalConfigChanged{
 				ChangeType: changeType, ObjectName: p.Object, ProcessID: p.ID, ProcessName: p.Name,
 				IsActive: after != nil && p.IsActive, EffectiveAt: at,

@@ -107,8 +107,8 @@ func TestCallersThatAreNobodyAreRefused(t *testing.T) {
 				_, err := r.models.Who(ctx, tx, tenantA, subject)
 				return err
 			})
-			told, _ := fault.As(err)
-			if got := told; want == "" && err != nil || want != "" && (got == nil || got.Code != want ||
+			failure, _ := fault.As(err)
+			if got := failure; want == "" && err != nil || want != "" && (got == nil || got.Code != want ||
 				got.Kind != fault.Forbidden) {
 				t.Errorf("%q: got %v, want %q", subject, err, want)
 			}

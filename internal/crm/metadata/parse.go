@@ -174,8 +174,8 @@ func condition(o *model.Object, field, src string, withOld bool) error {
 		return nil
 	}
 	err := o.CheckCondition(src, withOld)
-	if told, ok := fault.As(err); ok && told.Kind == fault.Invalid {
-		return unfit(field, "%s: %s", field, told.Message)
+	if failure, ok := fault.As(err); ok && failure.Kind == fault.Invalid {
+		return unfit(field, "%s: %s", field, failure.Message)
 	}
 	return err
 }

@@ -89,7 +89,7 @@ func (p *parser) field() (any, error) {
 	if err := p.sound(&f); err != nil || was == nil {
 		return &f, err
 	}
-	return &f, keepWritten(p.m, object, name, was.Values, f.Values)
+	return &f, checkWritten(p.m, object, name, was.Values, f.Values)
 }
 
 // searchable is whether records are found by a new custom field of which the body does not
@@ -259,5 +259,5 @@ func (p *parser) stages() (any, error) {
 	if err := distinct("stages", names); err != nil {
 		return nil, err
 	}
-	return &s, keepWritten(p.m, "Opportunity", "StageName", p.m.Field("Opportunity", "StageName").Values, names)
+	return &s, checkWritten(p.m, "Opportunity", "StageName", p.m.Field("Opportunity", "StageName").Values, names)
 }

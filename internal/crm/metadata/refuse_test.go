@@ -365,8 +365,8 @@ func TestWhatBreaksARuleIsRefusedWithTheMemberThatDoes(t *testing.T) {
 		before := r.model(r.models, tenantA)
 		for _, tt := range tests {
 			_, _, err := r.do(tt.line)
-			told, _ := fault.As(err)
-			if told == nil || told.Kind != fault.Invalid || !strings.HasPrefix(told.Message, tt.want) {
+			failure, _ := fault.As(err)
+			if failure == nil || failure.Kind != fault.Invalid || !strings.HasPrefix(failure.Message, tt.want) {
 				t.Errorf("%.200s: got %v, want %s", tt.line, err, tt.want)
 			}
 		}

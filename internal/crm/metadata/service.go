@@ -129,7 +129,7 @@ func (s *Metadata) change(ctx context.Context, c Change, decide func(*model.Mode
 			return err
 		}
 		done(d, !was)
-		return s.announce(ctx, tx, c, changes(c.Kind, before.Value, after))
+		return s.publish(ctx, tx, c, changes(c.Kind, before.Value, after))
 	})
 }
 
@@ -217,12 +217,12 @@ func (s *Metadata) write(ctx context.Context, tx *sqldb.Tx, c Change, next *mode
 }
 
 // announce publishes the events of a change. Those of one key have one version.
-func (s *Metadata) announce(ctx context.Context, tx *sqldb.Tx, c Change, news []news) error {
-	batch := make([]events.Event, 0, len(news))
+func (s *Metadata) publish(ctx context.Context, tx *sqldb.Tx, c Change, publication []publication) error {
+	batch := make([]events.Event, 0, len(publication))
 	var key string
 	var version canonical.Stamp
 	index := 0
-	for _, n := range news {
+	for _, n := range publication {
 		if of := events.RecordKey(n.kind, c.Tenant, n.id); of != key {
 			var err error
 			if version, err = s.cfg.Bus.NextVersion(ctx, tx, of); err != nil {

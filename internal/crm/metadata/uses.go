@@ -56,9 +56,9 @@ func refuseUsed(uses []use, what string) error {
 		With(map[string]any{"usedBy": shown, "total": len(uses)})
 }
 
-// keepWritten refuses to take values away from a picklist that rules, jobs and processes
+// checkWritten refuses to take values away from a picklist that rules, jobs and processes
 // write: they could not be carried out any more. Records keep such values.
-func keepWritten(m *model.Model, object, field string, was, now []string) error {
+func checkWritten(m *model.Model, object, field string, was, now []string) error {
 	gone := slices.DeleteFunc(slices.Clone(was), func(value string) bool { return slices.Contains(now, value) })
 	if len(gone) == 0 {
 		return nil
@@ -155,10 +155,10 @@ func usesOf(m *model.Model, kind model.Kind, id string) (uses []use) {
 				note(by, v.ID, v.Name, names(kind, id, v.Object, []string{v.Field}, v.Condition))
 			case *model.WorkflowRule:
 				note(by, v.ID, v.Name, names(kind, id, v.Object, written(v.Actions), v.Condition) ||
-					told(v.Actions, meant))
+					addressed(v.Actions, meant))
 			case *model.ScheduledJob:
 				note(by, v.ID, v.Name, names(kind, id, v.Object, written(v.Actions), v.Condition) ||
-					told(v.Actions, meant))
+					addressed(v.Actions, meant))
 			case *model.ApprovalProcess:
 				note(by, v.ID, v.Name, processNeeds(v, kind, id, meant))
 			}
@@ -199,7 +199,7 @@ func written(actions []model.Action) (fields []string) {
 	return fields
 }
 
-// told reports whether an action is for somebody.
-func told(actions []model.Action, meant func(model.Member) bool) bool {
+// addressed reports whether an action is for somebody.
+func addressed(actions []model.Action, meant func(model.Member) bool) bool {
 	return slices.ContainsFunc(actions, func(a model.Action) bool { return a.To != nil && meant(*a.To) })
 }

@@ -67,8 +67,8 @@ func TestWhatOthersNeedIsNotDeleted(t *testing.T) {
 				"Sales (" + id(11) + ")",
 		} {
 			_, _, err := r.do(line)
-			told, _ := fault.As(err)
-			if told == nil || told.Kind != fault.Conflict || !strings.HasPrefix(told.Message, want) {
+			failure, _ := fault.As(err)
+			if failure == nil || failure.Kind != fault.Conflict || !strings.HasPrefix(failure.Message, want) {
 				t.Errorf("%s: got %v, want %s", line, err, want)
 			}
 		}
@@ -100,12 +100,12 @@ func TestWhatSomebodyOutsideNeedsIsNotDeleted(t *testing.T) {
 			return []model.Use{{Object: "Account", ID: id(91), Count: 3}, {Object: "Lead", ID: id(92), Count: 1}}, nil
 		}
 		_, _, err := r.do("delete user #21")
-		told, _ := fault.As(err)
-		if told == nil || told.Code != CodeInUse || !strings.HasPrefix(told.Message,
+		failure, _ := fault.As(err)
+		if failure == nil || failure.Code != CodeInUse || !strings.HasPrefix(failure.Message,
 			"the user is used by 3 records of Account ("+id(91)+"), 1 record of Lead ("+id(92)+"); change") {
 			t.Fatalf("got %v", err)
 		}
-		details, err := json.Marshal(told.Details, json.Deterministic(true))
+		details, err := json.Marshal(failure.Details, json.Deterministic(true))
 		want := long(
 			`{"total":4,"usedBy":[{"kind":"record","name":"Accounts","object":"Account","id":"#91","count":3},
 			{"kind":"record","name":"Leads","object":"Lead","id":"#92","count":1}]}`,
@@ -132,7 +132,8 @@ func TestAnotherVersionThanTheCallerKnowsIsRefused(t *testing.T) {
 			match string
 		}{{2, "1"}, {2, "02"}, {2, "x"}, {9, "0"}, {9, "*"}} {
 			_, err := put(tt.n, tt.match, `{"name":"x"}`)
-			if told, _ := fault.As(err); told == nil || told.Code != CodeVersion || told.Kind != fault.Conflict {
+			if failure, _ := fault.As(err); failure == nil || failure.Code != CodeVersion ||
+				failure.Kind != fault.Conflict {
 				t.Errorf("role %d if %s: got %v", tt.n, tt.match, err)
 			}
 		}

@@ -70,29 +70,29 @@ type Model struct {
 
 	standard Standard
 	system   string // the system user
-	shelves  map[Kind]shelf
+	kinds    map[Kind]definitions
 	objects  []*Object
 	derived  func() *derived
 }
 
-// shelf is the definitions of one kind.
-type shelf struct {
+// definitions is the definitions of one kind.
+type definitions struct {
 	byID  map[string]Definition
 	order func() []string // ids
 }
 
-func newShelf(byID map[string]Definition) shelf {
-	return shelf{byID, sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(byID)) })}
+func newDefinitions(byID map[string]Definition) definitions {
+	return definitions{byID, sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(byID)) })}
 }
 
 // With is the model after some changes, at a revision.
 func (m *Model) With(revision int64, changes ...Definition) *Model {
 	next := *m
-	next.Revision, next.shelves = revision, maps.Clone(m.shelves)
+	next.Revision, next.kinds = revision, maps.Clone(m.kinds)
 	touched := map[Kind]map[string]Definition{}
 	for _, d := range changes {
 		if touched[d.Kind] == nil {
-			touched[d.Kind] = maps.Clone(m.shelves[d.Kind].byID)
+			touched[d.Kind] = maps.Clone(m.kinds[d.Kind].byID)
 		}
 		if d.Value == nil {
 			delete(touched[d.Kind], d.ID)
@@ -101,7 +101,7 @@ func (m *Model) With(revision int64, changes ...Definition) *Model {
 		}
 	}
 	for kind, byID := range touched {
-		next.shelves[kind] = newShelf(byID)
+		next.kinds[kind] = newDefinitions(byID)
 	}
 	if touched[KindObject] != nil || touched[KindField] != nil || touched[KindStages] != nil {
 		next.buildObjects()
@@ -115,15 +115,15 @@ func (m *Model) With(revision int64, changes ...Definition) *Model {
 func (m *Model) buildObjects() {
 	m.objects = nil
 	stages := value[Stages](m, KindStages, stageObject).names()
-	fields := m.shelves[KindField]
+	fields := m.kinds[KindField]
 	key := FieldKey(stageObject, stageField)
 	if f := value[Field](m, KindField, key); f != nil && !slices.Equal(f.Values, stages) {
 		staged, byID := *f, maps.Clone(fields.byID)
 		staged.Values = stages
 		byID[key] = Definition{KindField, key, max(fields.byID[key].Version,
-			m.shelves[KindStages].byID[stageObject].Version), &staged}
-		fields = newShelf(byID)
-		m.shelves[KindField] = fields
+			m.kinds[KindStages].byID[stageObject].Version), &staged}
+		fields = newDefinitions(byID)
+		m.kinds[KindField] = fields
 	}
 	custom := map[string][]Field{}
 	for _, id := range fields.order() {
@@ -143,19 +143,19 @@ func (m *Model) buildObjects() {
 
 // value is a definition of a kind, nil when there is none.
 func value[T any](m *Model, kind Kind, id string) *T {
-	v, _ := m.shelves[kind].byID[id].Value.(*T)
+	v, _ := m.kinds[kind].byID[id].Value.(*T)
 	return v
 }
 
 // Get is a definition by kind and id; ok says that it exists.
 func (m *Model) Get(kind Kind, id string) (d Definition, ok bool) {
-	d, ok = m.shelves[kind].byID[id]
+	d, ok = m.kinds[kind].byID[id]
 	return d, ok
 }
 
 // List are the definitions of a kind as what they are, by id.
 func List[T any](m *Model, kind Kind) []T {
-	s := m.shelves[kind]
+	s := m.kinds[kind]
 	if s.order == nil {
 		return nil
 	}
@@ -170,7 +170,7 @@ func List[T any](m *Model, kind Kind) []T {
 func (m *Model) All(kind Kind) []any { return List[any](m, kind) }
 
 // Count is how many definitions of a kind there are.
-func (m *Model) Count(kind Kind) int { return len(m.shelves[kind].byID) }
+func (m *Model) Count(kind Kind) int { return len(m.kinds[kind].byID) }
 
 // Objects are all objects, in a fixed order.
 func (m *Model) Objects() []*Object { return m.objects }

@@ -235,9 +235,9 @@ func NewModel(tenant string) *Model { return NewModelOf(tenant, StandardPersonal
 // NewModelOf is the model of a tenant that has defined nothing, with the standard
 // definitions that it began with.
 func NewModelOf(tenant string, s Standard) *Model {
-	m := &Model{Tenant: tenant, standard: s, system: SystemUser(tenant), shelves: map[Kind]shelf{}}
+	m := &Model{Tenant: tenant, standard: s, system: SystemUser(tenant), kinds: map[Kind]definitions{}}
 	for kind, byID := range standards[s]() {
-		m.shelves[kind] = newShelf(byID)
+		m.kinds[kind] = newDefinitions(byID)
 	}
 	m.buildObjects()
 	system := &User{ID: m.system, Name: "System", IsActive: true}

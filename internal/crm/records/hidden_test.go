@@ -109,8 +109,8 @@ func TestHiddenAndSensitiveFieldsNeverShow(t *testing.T) {
 		_, _, err = r.records.List(t.Context(), anns, "Account", Query{Sort: "Hidden__c.asc", Limit: 10})
 		if codeOf(err) != CodeFieldUnknown {
 			t.Errorf("sort: got %v, want it unknown", err)
-		} else if told, _ := fault.As(err); fmt.Sprint(told.Details) != "map[field:Hidden__c]" {
-			t.Errorf("sort: the details are %v, want the field", told.Details)
+		} else if failure, _ := fault.As(err); fmt.Sprint(failure.Details) != "map[field:Hidden__c]" {
+			t.Errorf("sort: the details are %v, want the field", failure.Details)
 		}
 		page, _, err := r.records.List(t.Context(), anns, "Account", Query{Limit: 10})
 		for i := range page {

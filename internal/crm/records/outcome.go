@@ -31,8 +31,8 @@ func (s consumer) settle(ctx context.Context, tx *sqldb.Tx, e *events.Event, app
 	case kind == fault.Internal || kind == fault.Unavailable:
 		return got.Err
 	default:
-		told, _ := fault.As(got.Err)
-		refused, got.Version = told.Message, 0
+		failure, _ := fault.As(got.Err)
+		refused, got.Version = failure.Message, 0
 	}
 	return s.noteOutcome(ctx, tx, e, approval, o, model.Settled{
 		Version: got.Version, Changed: changed,

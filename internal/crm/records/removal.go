@@ -127,17 +127,17 @@ func (w *session) clear(ctx context.Context, object string, gone map[string]*mod
 
 // clearDeleted removes what goes with the records that were just deleted.
 func (w *session) clearDeleted(ctx context.Context, all []decision) error {
-	gone, told := map[string]*model.Record{}, map[string]int{}
+	gone, published := map[string]*model.Record{}, map[string]int{}
 	for i := range all {
 		if d := &all[i]; d.after.Deleted {
-			gone[d.after.ID], told[d.after.ID] = &d.after, len(d.events)
+			gone[d.after.ID], published[d.after.ID] = &d.after, len(d.events)
 		}
 	}
 	if len(gone) == 0 {
 		return nil
 	}
 	object := all[0].after.Object // a batch is of one object
-	left, err := w.clear(ctx, object, gone, func(id string) int { return told[id] })
+	left, err := w.clear(ctx, object, gone, func(id string) int { return published[id] })
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (s *source) next(ctx context.Context) ([]candidate, error) {
 	} else {
 		s.size = max(s.left(), 1)
 	}
-	some := s.take()
+	some := s.buffered()
 	if !s.few {
 		var err error
 		if some, err = s.index.next(ctx, s); err != nil {
@@ -65,8 +65,8 @@ func (s *source) next(ctx context.Context) ([]candidate, error) {
 // firstSize is how many candidates are looked at first.
 func (f *finder) firstSize() int { return max(f.cfg.limits.first, f.ask.Limit+1) }
 
-// take gives the next of the candidates that were read at once.
-func (s *source) take() []candidate {
+// buffered gives the next of the candidates that were read at once.
+func (s *source) buffered() []candidate {
 	n := min(s.size, len(s.all))
 	some := s.all[:n]
 	s.all = s.all[n:]

@@ -84,7 +84,7 @@ type progress struct {
 // is the search's turn.
 func (s *Search) goOn(ctx context.Context, c kit.Caller, ask Ask, q query, from progress) (to progress, err error) {
 	if from.most > 0 {
-		leave, err := s.turns.take(ctx, c.Tenant)
+		leave, err := s.turns.acquire(ctx, c.Tenant)
 		if err != nil {
 			return from, s.Wrap("find", err)
 		}

@@ -84,7 +84,7 @@ func (postgresIndex) next(ctx context.Context, s *source) ([]candidate, error) {
 			return some, err
 		}
 		if s.few {
-			return s.take(), nil
+			return s.buffered(), nil
 		}
 	}
 	return s.read(ctx, byPlace, s.size, tsquery(s.parts()))

@@ -25,7 +25,7 @@ func newTurns(most int) *turns {
 }
 
 // take waits for a turn; leave gives it back.
-func (t *turns) take(ctx context.Context, tenant string) (leave func(), err error) {
+func (t *turns) acquire(ctx context.Context, tenant string) (leave func(), err error) {
 	t.mu.Lock()
 	own := t.tenants[tenant]
 	if own == nil {

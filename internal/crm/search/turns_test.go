@@ -12,9 +12,9 @@ import (
 func TestSearchesOfATenantGoOnInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(2)
-		take := func(tenant string) (leave func()) {
+		acquire := func(tenant string) (leave func()) {
 			t.Helper()
-			leave, err := turns.take(t.Context(), tenant)
+			leave, err := turns.acquire(t.Context(), tenant)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -26,7 +26,7 @@ func TestSearchesOfATenantGoOnInTurns(t *testing.T) {
 			defer cancel()
 			got := make(chan error, 1)
 			go func() {
-				leave, err := turns.take(ctx, tenant)
+				leave, err := turns.acquire(ctx, tenant)
 				if err == nil {
 					leave()
 				}
@@ -36,11 +36,11 @@ func TestSearchesOfATenantGoOnInTurns(t *testing.T) {
 			cancel()
 			return errors.Is(<-got, context.Canceled)
 		}
-		first := take("a")
+		first := acquire("a")
 		if !waits("a") || waits("b") {
 			t.Error("a tenant has two turns, or holds up another")
 		}
-		second := take("b")
+		second := acquire("b")
 		if !waits("c") {
 			t.Error("there are more turns than two")
 		}

@@ -68,15 +68,15 @@ func (wall) Now() time.Time { return time.Now() }
 
 // Bulks are the bulks of a database, safe for concurrent use.
 type Bulks struct {
-	db   *sqldb.DB
-	cfg  Config
-	hold string        // after a SELECT, locks the row if there is more than one writer
-	kick chan struct{} // holds a token when there is work
+	db     *sqldb.DB
+	cfg    Config
+	hold   string        // after a SELECT, locks the row if there is more than one writer
+	wakeup chan struct{} // holds a token when there is work
 }
 
 // New does no I/O.
 func New(db *sqldb.DB, cfg Config) *Bulks {
-	s := &Bulks{db: db, cfg: cfg.withDefaults(), kick: make(chan struct{}, 1)}
+	s := &Bulks{db: db, cfg: cfg.withDefaults(), wakeup: make(chan struct{}, 1)}
 	if db.Dialect() == sqldb.Postgres {
 		s.hold = " FOR UPDATE"
 	}
@@ -85,7 +85,7 @@ func New(db *sqldb.DB, cfg Config) *Bulks {
 
 func (s *Bulks) wake() {
 	select {
-	case s.kick <- struct{}{}:
+	case s.wakeup <- struct{}{}:
 	default:
 	}
 }

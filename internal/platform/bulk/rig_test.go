@@ -327,9 +327,9 @@ func (r *rig) must(err error) {
 // refused demands a kind and a code of an error.
 func (r *rig) refused(err error, kind fault.Kind, code string) *fault.Error {
 	r.Helper()
-	told, ok := fault.As(err)
-	if !ok || fault.KindOf(err) != kind || told.Code != code {
+	failure, ok := fault.As(err)
+	if !ok || fault.KindOf(err) != kind || failure.Code != code {
 		r.Fatalf("got %v, want %v %s", err, kind, code)
 	}
-	return told
+	return failure
 }

@@ -54,14 +54,14 @@ func (s *Bulks) attempt(ctx context.Context, failed string, do func(context.Cont
 
 // rest waits; when idle it also returns on a wakeup.
 func (s *Bulks) rest(ctx context.Context, d time.Duration, idle bool) {
-	kick := s.kick
+	wakeup := s.wakeup
 	if !idle {
-		kick = nil
+		wakeup = nil
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-kick:
+	case <-wakeup:
 	case <-timer.C:
 	case <-ctx.Done():
 	}
@@ -78,7 +78,7 @@ func (s *Bulks) free(ctx context.Context) error {
 
 // step does a chunk of the bulk that has waited longest, and reports whether there was one.
 func (s *Bulks) step(ctx context.Context) (bool, error) {
-	b, err := s.take(ctx)
+	b, err := s.claim(ctx)
 	if b == nil || err != nil {
 		return false, err
 	}
@@ -112,9 +112,9 @@ const selectWaiting = `SELECT num, epoch FROM bulk WHERE status < 2 AND lease_un
 	ORDER BY lease_until, num LIMIT 1`
 
 // take leases the bulk that has waited longest; nil: none waits.
-func (s *Bulks) take(ctx context.Context) (*Bulk, error) {
+func (s *Bulks) claim(ctx context.Context) (*Bulk, error) {
 	var num, epoch int64
-	err := s.read(ctx, "bulk.take", func(ctx context.Context, tx *sqldb.Tx) error {
+	err := s.read(ctx, "bulk.claim", func(ctx context.Context, tx *sqldb.Tx) error {
 		now, err := s.now(ctx, tx)
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (s *Bulks) take(ctx context.Context) (*Bulk, error) {
 		return nil, err
 	}
 	var b Bulk
-	err = s.write(ctx, "bulk.take", func(ctx context.Context, tx *sqldb.Tx, now int64) error {
+	err = s.write(ctx, "bulk.claim", func(ctx context.Context, tx *sqldb.Tx, now int64) error {
 		b, err = scan(tx.Row(ctx, `UPDATE bulk SET epoch = epoch + 1, lease_until = $3
 			WHERE num = $1 AND epoch = $2 AND status < 2 RETURNING `+columns, num, epoch,
 			now+s.cfg.Lease.Milliseconds()))

@@ -32,7 +32,7 @@ func TestAProcessThatLostItsLeaseWritesNothingDown(t *testing.T) {
 				t.Errorf("the other process: %v %v", worked, err)
 			}
 		}
-		b, err := r.take(t.Context())
+		b, err := r.claim(t.Context())
 		r.must(err)
 		if err := r.work(t.Context(), r.kind, b); !errors.Is(err, errLost) {
 			t.Errorf("got %v, want that the lease is lost", err)
@@ -109,7 +109,7 @@ func TestAnExclusiveProcessTakesOverAtOnce(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		id := r.frozen(3)
 		r.start(id)
-		old, err := r.take(t.Context()) // and ends
+		old, err := r.claim(t.Context()) // and ends
 		r.must(err)
 		if worked, _ := r.step(t.Context()); worked {
 			t.Error("the lease counts for nothing")

@@ -99,7 +99,7 @@ func TestNobodySeesTheDeadLettersOfOthers(t *testing.T) {
 			t.Errorf("a list: %v %d %v", page, total, err)
 		}
 		_, err := b.InspectDead(t.Context(), tenantB, l.ID)
-		if told, _ := fault.As(err); fault.KindOf(err) != fault.NotFound || told.Code != "DEAD_LETTER_NOT_FOUND" {
+		if failure, _ := fault.As(err); fault.KindOf(err) != fault.NotFound || failure.Code != "DEAD_LETTER_NOT_FOUND" {
 			t.Errorf("a look: %v", err)
 		}
 		_, err = b.DecideDead(t.Context(), bus.Decision{Tenant: tenantB, Skip: true, Reason: "mine?"}, l.ID,

@@ -114,7 +114,7 @@ func TestARedriveIsDecidedOnceAndCarriedOut(t *testing.T) {
 			t.Errorf("another decision: %+v", ans)
 		}
 		_, err = b.DecideDead(t.Context(), d, l.ID, keyOf(t, "k", key.Endpoint, `{"dryRun":true}`))
-		if told, _ := fault.As(err); told == nil || told.Code != "IDEMPOTENCY_CONFLICT" {
+		if failure, _ := fault.As(err); failure == nil || failure.Code != "IDEMPOTENCY_CONFLICT" {
 			t.Errorf("the key with another body: %v", err)
 		}
 		if diff := cmp.Diff([]string{"dlq.redrive accepted " + l.ID + " by ann: ", "dlq.skip refused " + l.ID +

@@ -105,7 +105,7 @@ func (s *survey) questions(tenant string) []sqldb.Stmt {
 		{
 			Query: `SELECT consumer, part, state, count(*), min(since) FROM bus_lane
 				WHERE tenant_id = $1 GROUP BY consumer, part, state`,
-			Args: []any{tenant}, Row: s.noteLane,
+			Args: []any{tenant}, Row: s.noteBlocked,
 		},
 		{
 			Query: "SELECT consumer, part, count(*) FROM bus_dead WHERE tenant_id = $1 AND status = 0 GROUP BY " +
@@ -156,7 +156,7 @@ func holderOf(holder string, until, now canonical.Stamp, forever bool) (string, 
 	return holder, until
 }
 
-func (s *survey) noteLane(row *sqldb.Row) error {
+func (s *survey) noteBlocked(row *sqldb.Row) error {
 	var name string
 	var part, state, n int
 	var since canonical.Stamp

@@ -271,15 +271,15 @@ func TestATailHidesSensitiveFields(t *testing.T) {
 			strings.Split(e.Key, ":")[2], e.Version)
 		r.must(e.CheckReceived())
 		r.announce(1, nil, e)
-		var told []byte
+		var says []byte
 		e.ID = ""
 		r.must(r.db.Write(t.Context(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
 			if err := b.Publish(ctx, tx, e); err != nil {
 				return err
 			}
-			return tx.Row(ctx, "SELECT body FROM outbox_events ORDER BY id DESC LIMIT 1").Scan(&told)
+			return tx.Row(ctx, "SELECT body FROM outbox_events ORDER BY id DESC LIMIT 1").Scan(&says)
 		}))
-		if text := string(told); !strings.Contains(text, `"pay":"secret"`) || strings.Contains(text, `"ssn":"secret"`) {
+		if text := string(says); !strings.Contains(text, `"pay":"secret"`) || strings.Contains(text, `"ssn":"secret"`) {
 			t.Errorf("published is %s, want what is hidden and not what is sensitive", text)
 		}
 		begin := int64(0)
@@ -449,7 +449,7 @@ func TestAReplayCanBeStopped(t *testing.T) {
 			ids = append(ids, ans.ID)
 		}
 		_, err := r.startReplay(b, "one more", "c", 1, 2)
-		if told, _ := fault.As(err); fault.KindOf(err) != fault.TooLarge || told.Code != "TOO_MANY_REPLAYS" {
+		if says, _ := fault.As(err); fault.KindOf(err) != fault.TooLarge || says.Code != "TOO_MANY_REPLAYS" {
 			t.Errorf("one too many: %v", err)
 		}
 		for range 2 { // the second time changes nothing

@@ -114,9 +114,9 @@ func TestAnEventThatBreaksItsSchemaFailsTheTransaction(t *testing.T) {
 				}
 				return b.Publish(ctx, tx, r.event("x"), bad)
 			})
-			told, ok := fault.As(err)
-			if !ok || fault.KindOf(err) != tt.kind || told.Code != tt.code ||
-				!strings.Contains(told.Message, tt.says) {
+			failure, ok := fault.As(err)
+			if !ok || fault.KindOf(err) != tt.kind || failure.Code != tt.code ||
+				!strings.Contains(failure.Message, tt.says) {
 				t.Errorf("%s: got %v, want %v %s that names %s", tt.name, err, tt.kind, tt.code, tt.says)
 			}
 		}

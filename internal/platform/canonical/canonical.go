@@ -26,7 +26,7 @@ type Options struct {
 // UTF-8, trailing data, nesting over MaxDepth and exponents over MaxExponent are fault.Invalid. On
 // error dst comes back as it was.
 func Canonical(dst, body []byte, opts Options) ([]byte, error) {
-	c := takeCanon()
+	c := getCanon()
 	defer c.release()
 	if err := c.run(body, opts); err != nil {
 		return dst, err
@@ -36,7 +36,7 @@ func Canonical(dst, body []byte, opts Options) ([]byte, error) {
 
 // Digest is "sha256:" and the hexadecimal hash of the canonical form.
 func Digest(body []byte, opts Options) (string, error) {
-	c := takeCanon()
+	c := getCanon()
 	defer c.release()
 	if err := c.run(body, opts); err != nil {
 		return "", err
@@ -67,7 +67,7 @@ type member struct {
 
 var canons = sync.Pool{New: func() any { return new(canon) }}
 
-func takeCanon() *canon { return canons.Get().(*canon) }
+func getCanon() *canon { return canons.Get().(*canon) }
 
 func (c *canon) release() {
 	c.In, c.omit = nil, nil

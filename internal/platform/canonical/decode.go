@@ -34,7 +34,7 @@ func Decode(body []byte, into any) error {
 
 // Check reports whether a body is one strict JSON value; see Canonical.
 func Check(body []byte) error {
-	c := takeCanon()
+	c := getCanon()
 	defer c.release()
 	return c.run(body, Options{})
 }
@@ -109,8 +109,8 @@ func explain(err error) error {
 		}
 		return fault.New(fault.Invalid, CodeInvalid, "%s%s", field, what).With(map[string]string{"field": field})
 	}
-	if told, ok := fault.As(err); ok && told.Message != "" {
-		return refuse(": " + told.Message)
+	if failure, ok := fault.As(err); ok && failure.Message != "" {
+		return refuse(": " + failure.Message)
 	}
 	var semantic *json.SemanticError
 	if !errors.As(err, &semantic) {

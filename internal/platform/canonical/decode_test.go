@@ -108,12 +108,12 @@ func TestDecodeNamesWhatItRefuses(t *testing.T) {
 	} {
 		var into sample
 		err := Decode([]byte(in), &into)
-		told, ok := fault.As(err)
-		if !ok || told.Kind != fault.Invalid || told.Code != CodeInvalid || told.Message != want {
+		failure, ok := fault.As(err)
+		if !ok || failure.Kind != fault.Invalid || failure.Code != CodeInvalid || failure.Message != want {
 			t.Errorf("%s:\n got %v\nwant %s", in, err, want)
 			continue
 		}
-		details, _ := told.Details.(map[string]string)
+		details, _ := failure.Details.(map[string]string)
 		if field := details["field"]; strings.HasPrefix(want, "the body") != (field == "") ||
 			!strings.HasPrefix(want, field) {
 			t.Errorf("%s: the details name the field %q", in, field)
@@ -132,7 +132,7 @@ func TestDecodeTellsWhatATypeSaysItself(t *testing.T) {
 		Colour opinionated `json:"colour"`
 	}
 	err := Decode([]byte(`{"colour":"blue"}`), &into)
-	if told, _ := fault.As(err); told == nil || told.Message != "colour: choose one of red, green" {
+	if failure, _ := fault.As(err); failure == nil || failure.Message != "colour: choose one of red, green" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -148,10 +148,10 @@ func TestDecodeNeverShowsGoTypes(t *testing.T) {
 			if err == nil {
 				continue
 			}
-			told, _ := fault.As(err)
+			failure, _ := fault.As(err)
 			for _, word := range []string{"flow.", "Go ", "int8", "uint", "chan", "[]", "map["} {
-				if strings.Contains(told.Message, word) {
-					t.Errorf("%s into %T: %s", in, kind, told.Message)
+				if strings.Contains(failure.Message, word) {
+					t.Errorf("%s into %T: %s", in, kind, failure.Message)
 				}
 			}
 		}

@@ -62,8 +62,8 @@ func FuzzDecode(f *testing.F) {
 		if err == nil {
 			return
 		}
-		told, ok := fault.As(err)
-		if !ok || told.Kind != fault.Invalid || told.Message == "" || !utf8.ValidString(told.Message) {
+		failure, ok := fault.As(err)
+		if !ok || failure.Kind != fault.Invalid || failure.Message == "" || !utf8.ValidString(failure.Message) {
 			t.Fatalf("%q: %v", body, err)
 		}
 	})

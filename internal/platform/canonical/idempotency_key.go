@@ -37,7 +37,7 @@ func (o Options) ParseIdempotencyKey(key, endpoint string, body []byte) (Idempot
 	if len(body) == 0 {
 		body = empty
 	}
-	c := takeCanon()
+	c := getCanon()
 	defer c.release()
 	if err := c.run(body, o); err != nil {
 		return IdempotencyKey{}, err

@@ -173,7 +173,7 @@ func ParseInt(raw []byte) (int64, bool) {
 		}
 		return v, true
 	}
-	c := takeCanon()
+	c := getCanon()
 	defer c.release()
 	if c.run(raw, Options{}) != nil {
 		return 0, false

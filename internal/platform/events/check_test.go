@@ -90,9 +90,9 @@ func TestEnvelopesThatBreakARuleAreRefused(t *testing.T) {
 		e := parsed(t, golden(t, "RecordUpdated"))
 		tc.spoil(&e)
 		for _, err := range []error{e.CheckPublished(), e.CheckReceived()} {
-			told, _ := fault.As(err)
-			if told == nil || told.Kind != fault.Invalid || told.Code != CodeEventInvalid ||
-				!strings.HasPrefix(told.Message, tc.want) {
+			failure, _ := fault.As(err)
+			if failure == nil || failure.Kind != fault.Invalid || failure.Code != CodeEventInvalid ||
+				!strings.HasPrefix(failure.Message, tc.want) {
 				t.Errorf("%s: got %v, want %q", tc.name, err, tc.want)
 			}
 		}
@@ -118,9 +118,10 @@ func TestPublishersUseTheKeyOfTheRecord(t *testing.T) {
 			"0198c0de-0111-7000-8000-00000012332f")} {
 			e := right
 			e.Key = key
-			told, _ := fault.As(e.CheckPublished())
-			if told == nil || told.Kind != fault.Invalid || told.Code != CodeEventInvalid || told.Message != want {
-				t.Errorf("%s with key %s: got %v, want %q", typ, key, told, want)
+			failure, _ := fault.As(e.CheckPublished())
+			if failure == nil || failure.Kind != fault.Invalid || failure.Code != CodeEventInvalid ||
+				failure.Message != want {
+				t.Errorf("%s with key %s: got %v, want %q", typ, key, failure, want)
 			}
 			if err := e.CheckReceived(); err != nil {
 				t.Errorf("%s with key %s: a consumer refuses it: %v", typ, key, err)
@@ -133,9 +134,9 @@ func TestUnknownTypesAreRefused(t *testing.T) {
 	for _, typ := range []string{"", "recordUpdated", "RecordRestored"} {
 		e := parsed(t, golden(t, "RecordUpdated"))
 		e.Type = typ
-		if told, _ := fault.As(e.CheckReceived()); told == nil || told.Kind != fault.Invalid ||
-			told.Code != CodeEventType {
-			t.Errorf("%q: got %v, want %s", typ, told, CodeEventType)
+		if failure, _ := fault.As(e.CheckReceived()); failure == nil || failure.Kind != fault.Invalid ||
+			failure.Code != CodeEventType {
+			t.Errorf("%q: got %v, want %s", typ, failure, CodeEventType)
 		}
 	}
 }

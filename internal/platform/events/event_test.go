@@ -193,9 +193,9 @@ func TestBodiesThatAreNotEventsAreRefused(t *testing.T) {
 		{"a huge exponent", strings.Replace(good, `"old":10`, `"old":1e99999`, 1), "exponent"},
 	} {
 		_, err := ParseEvent([]byte(tc.body))
-		told, _ := fault.As(err)
-		if told == nil || told.Kind != fault.Invalid || told.Code != CodeEventInvalid ||
-			!strings.Contains(told.Message, tc.want) {
+		failure, _ := fault.As(err)
+		if failure == nil || failure.Kind != fault.Invalid || failure.Code != CodeEventInvalid ||
+			!strings.Contains(failure.Message, tc.want) {
 			t.Errorf("%s: got %v, want %q", tc.name, err, tc.want)
 		}
 	}
@@ -255,7 +255,8 @@ func TestLargeEventsAreRefused(t *testing.T) {
 		"2 MiB": e.CheckPublished(), "one byte more": large.CheckPublished(),
 		"2 MiB to read": err,
 	} {
-		if told, _ := fault.As(err); told == nil || told.Kind != fault.TooLarge || told.Code != CodeEventTooLarge {
+		if failure, _ := fault.As(err); failure == nil || failure.Kind != fault.TooLarge ||
+			failure.Code != CodeEventTooLarge {
 			t.Errorf("%s: got %v, want %s", name, err, CodeEventTooLarge)
 		}
 	}

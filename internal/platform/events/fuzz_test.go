@@ -34,9 +34,9 @@ func FuzzParseEvent(f *testing.F) {
 			err = e.CheckReceived()
 		}
 		if err != nil {
-			told, ok := fault.As(err)
-			if !ok || told.Kind != fault.Invalid && told.Kind != fault.TooLarge || told.Message == "" ||
-				!utf8.ValidString(told.Message) {
+			failure, ok := fault.As(err)
+			if !ok || failure.Kind != fault.Invalid && failure.Kind != fault.TooLarge || failure.Message == "" ||
+				!utf8.ValidString(failure.Message) {
 				t.Fatalf("%q: %v", body, err)
 			}
 			return

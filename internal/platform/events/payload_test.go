@@ -47,9 +47,9 @@ func TestPayloadsOfAnotherFormAreRefusedWithTheirPlace(t *testing.T) {
 		`{`:                         "/payload",
 	} {
 		_, err := DecodePayload[ApprovalDecided](&Event{Type: "ApprovalDecided", Payload: []byte(payload)})
-		told, _ := fault.As(err)
-		if told == nil || told.Kind != fault.Invalid || told.Code != CodeEventInvalid ||
-			!strings.HasPrefix(told.Message, want+" ") {
+		failure, _ := fault.As(err)
+		if failure == nil || failure.Kind != fault.Invalid || failure.Code != CodeEventInvalid ||
+			!strings.HasPrefix(failure.Message, want+" ") {
 			t.Errorf("%s: got %v, want %s", payload, err, want)
 		}
 	}

@@ -136,7 +136,7 @@ func TestPublishersAreHeldAsStrictlyAsByTheLibrary(t *testing.T) {
 		e.Payload = spell(dice(t), nil, tree["payload"])
 		got, places := e.CheckPublished(), faults(references()[typ].published, tree)
 		if len(places) == 0 && ofAnotherRecord(typ, tree) {
-			if told, _ := fault.As(got); told == nil || !strings.HasPrefix(told.Message,
+			if failure, _ := fault.As(got); failure == nil || !strings.HasPrefix(failure.Message,
 				"/sequence/partitionKey must be") && !beyond(tree) {
 				t.Fatalf("got %v, want a fault at the key\n%v", got, tree)
 			}
@@ -210,12 +210,12 @@ func agree(t *rapid.T, got error, places []string, tree map[string]any) {
 		}
 		return
 	}
-	told, _ := fault.As(got)
-	place, _, _ := strings.Cut(told.Message, " ")
+	failure, _ := fault.As(got)
+	place, _, _ := strings.Cut(failure.Message, " ")
 	switch {
-	case told.Code == CodeEventType:
+	case failure.Code == CodeEventType:
 		place = "/eventType"
-	case told.Code != CodeEventInvalid:
+	case failure.Code != CodeEventInvalid:
 		t.Fatalf("got %v, want %s", got, CodeEventInvalid)
 	case beyond(tree) && (place == "/sequence/partitionKey" || strings.HasSuffix(place, "/recordVersion")):
 		return // perhaps before the library's

@@ -166,9 +166,10 @@ func with(t *testing.T, typ, member string, value any) *Event {
 
 func wantRefusal(t *testing.T, err error, want string) {
 	t.Helper()
-	told, _ := fault.As(err)
-	if told == nil || told.Kind != fault.Invalid || told.Code != CodeEventInvalid || !strings.HasPrefix(told.Message,
-		want) {
+	failure, _ := fault.As(err)
+	if failure == nil || failure.Kind != fault.Invalid || failure.Code != CodeEventInvalid ||
+		!strings.HasPrefix(failure.Message,
+			want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }
@@ -205,7 +206,7 @@ func TestEveryRequiredMemberIsMissedWithItsPointer(t *testing.T) {
 					t.Errorf("%s without %s: %v", typ, pointer, err)
 				}
 			case pointer == "/eventType":
-				if told, _ := fault.As(err); told == nil || told.Code != CodeEventType {
+				if failure, _ := fault.As(err); failure == nil || failure.Code != CodeEventType {
 					t.Errorf("%s without its type: %v", typ, err)
 				}
 			case pointer == "/schemaVersion":

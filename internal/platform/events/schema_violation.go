@@ -63,8 +63,8 @@ func refused(where string, err error) error {
 	if where != "" {
 		where = "/" + where + ": "
 	}
-	told, _ := fault.As(err)
-	return fault.New(fault.Invalid, CodeEventInvalid, "%s%s", where, told.Message)
+	failure, _ := fault.As(err)
+	return fault.New(fault.Invalid, CodeEventInvalid, "%s%s", where, failure.Message)
 }
 
 // tooLarge is the error for an event of so many bytes.

@@ -19,15 +19,15 @@ const kinds = 3
 // much waits while others are there, and idle keys save up nothing. Items have a kind, from 0 to 2, and
 // those of one key and kind stay in their order. It is not safe for concurrent use.
 type Line[T any] struct {
-	keys  map[string]*lane[T]
-	ahead lanes[T] // those that have items, the next one first
-	now   int64    // cost at which the loop stands
-	turns int64    // counts whose turn it was, for those who cost the same
+	keys  map[string]*queue[T]
+	ahead queues[T] // those that have items, the next one first
+	now   int64     // cost at which the loop stands
+	turns int64     // counts whose turn it was, for those who cost the same
 	count [kinds]int
 }
 
-// lane is the items of a key.
-type lane[T any] struct {
+// queue is the items of a key.
+type queue[T any] struct {
 	key   string
 	items [kinds][]T
 	back  [kinds][]T // what PutBack is about to put before items
@@ -39,7 +39,7 @@ type lane[T any] struct {
 
 // Put adds an item of a kind after the others of its key.
 func (l *Line[T]) Put(key string, kind int, item T) {
-	k := l.lane(key)
+	k := l.queue(key)
 	k.items[kind] = append(k.items[kind], item)
 	k.n++
 	l.count[kind]++
@@ -48,10 +48,10 @@ func (l *Line[T]) Put(key string, kind int, item T) {
 // PutBack adds items, in their order, before the others of their keys and kinds. It copies what waits
 // of a key once, however many items it gets.
 func (l *Line[T]) PutBack(items []T, of func(T) (key string, kind int)) {
-	var touched []*lane[T] // for each kind that it gets items of
+	var touched []*queue[T] // for each kind that it gets items of
 	for _, item := range items {
 		key, kind := of(item)
-		k := l.lane(key)
+		k := l.queue(key)
 		if len(k.back[kind]) == 0 {
 			touched = append(touched, k)
 		}
@@ -68,17 +68,17 @@ func (l *Line[T]) PutBack(items []T, of func(T) (key string, kind int)) {
 	}
 }
 
-// lane finds the lane of a key that is about to get an item.
-func (l *Line[T]) lane(key string) *lane[T] {
+// queue finds the queue of a key that is about to get an item.
+func (l *Line[T]) queue(key string) *queue[T] {
 	k := l.keys[key]
 	if k == nil {
 		if l.keys == nil {
-			l.keys = map[string]*lane[T]{}
+			l.keys = map[string]*queue[T]{}
 		}
 		if len(l.keys) >= maxRemembered+len(l.ahead) {
 			l.tidy()
 		}
-		k = &lane[T]{key: key, at: -1}
+		k = &queue[T]{key: key, at: -1}
 		l.keys[key] = k
 	}
 	if k.at < 0 {
@@ -129,15 +129,15 @@ func (l *Line[T]) Ready(kind int, limit int64) bool {
 	return k != nil && k.cost <= limit
 }
 
-// first is the lane with items of a kind whose turn is next.
-func (l *Line[T]) first(kind int) *lane[T] {
+// first is the queue with items of a kind whose turn is next.
+func (l *Line[T]) first(kind int) *queue[T] {
 	if l.count[kind] == 0 {
 		return nil
 	}
 	if k := l.ahead[0]; len(k.items[kind]) > 0 {
 		return k
 	}
-	var found *lane[T]
+	var found *queue[T]
 	for i, k := range l.ahead {
 		if len(k.items[kind]) > 0 && (found == nil || l.ahead.Less(i, found.at)) {
 			found = k
@@ -216,29 +216,29 @@ func (l *Line[T]) Of(key string, kind int) int {
 	return 0
 }
 
-// lanes is a heap.
-type lanes[T any] []*lane[T]
+// queues is a heap.
+type queues[T any] []*queue[T]
 
-func (h lanes[T]) Len() int { return len(h) }
+func (h queues[T]) Len() int { return len(h) }
 
-func (h lanes[T]) Less(i, j int) bool {
+func (h queues[T]) Less(i, j int) bool {
 	return h[i].cost < h[j].cost || h[i].cost == h[j].cost && h[i].turn < h[j].turn
 }
 
-func (h lanes[T]) Swap(i, j int) {
+func (h queues[T]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].at, h[j].at = i, j
 }
 
 // Push is heap's.
-func (h *lanes[T]) Push(x any) {
-	k := x.(*lane[T])
+func (h *queues[T]) Push(x any) {
+	k := x.(*queue[T])
 	k.at = len(*h)
 	*h = append(*h, k)
 }
 
 // Pop is heap's.
-func (h *lanes[T]) Pop() any {
+func (h *queues[T]) Pop() any {
 	k := (*h)[len(*h)-1]
 	k.at = -1
 	(*h)[len(*h)-1] = nil

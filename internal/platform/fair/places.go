@@ -49,13 +49,13 @@ func NewPlaces(cfg Config) *Places {
 
 // Enter takes a place, waiting for one until ctx ends, if there is room to wait. Whoever got
 // one gives it back with Leave and the same key.
-func (p *Places) Enter(ctx context.Context, key string) error { return p.take(ctx, key, true) }
+func (p *Places) Enter(ctx context.Context, key string) error { return p.acquire(ctx, key, true) }
 
 // Await is Enter for somebody who may wait however many do: how many of them there are is
 // bounded elsewhere, and whom Enter lets wait does not depend on it.
-func (p *Places) Await(ctx context.Context, key string) error { return p.take(ctx, key, false) }
+func (p *Places) Await(ctx context.Context, key string) error { return p.acquire(ctx, key, false) }
 
-func (p *Places) take(ctx context.Context, key string, bounded bool) error {
+func (p *Places) acquire(ctx context.Context, key string, bounded bool) error {
 	if ctx.Err() != nil { // who is gone takes no place, also when one is free
 		return ctx.Err()
 	}

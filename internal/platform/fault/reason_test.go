@@ -45,7 +45,7 @@ func TestReasonsAreThoseOfTheRequirements(t *testing.T) {
 
 func TestAWrappedErrorKeepsItsReason(t *testing.T) {
 	err := fault.Wrap("outer", fault.New(fault.Conflict, "", "no").Because(fault.RunActive))
-	if told, ok := fault.As(err); !ok || told.Reason != fault.RunActive {
-		t.Errorf("got %+v", told)
+	if failure, ok := fault.As(err); !ok || failure.Reason != fault.RunActive {
+		t.Errorf("got %+v", failure)
 	}
 }

@@ -132,8 +132,8 @@ func (x *exchange) answer(ctx context.Context, allow []string) (Reply, error) {
 		return Reply{}, x.timely(ctx, err)
 	}
 	if err != nil {
-		if told := x.route.Refused(ctx, &x.call, err); told != nil {
-			err = told
+		if replacement := x.route.Refused(ctx, &x.call, err); replacement != nil {
+			err = replacement
 		}
 		return Reply{}, x.timely(ctx, err)
 	}
@@ -195,7 +195,7 @@ func (x *exchange) admit() error {
 // tellRefused puts a refused token into the log and the audit log, a few of each address.
 func (x *exchange) tellRefused(err error) {
 	ctx, from := x.r.Context(), address(x.r)
-	few := x.gate.refused.take(from, x.started).ok
+	few := x.gate.refused.admit(from, x.started).ok
 	if few {
 		x.gate.log.LogAttrs(ctx, slog.LevelInfo, "token refused", slog.String(keyAddress, from),
 			slog.String(keyRoute, x.pattern()), slog.String(keyError, err.Error()),
@@ -267,7 +267,7 @@ func (x *exchange) limit() error {
 	if x.route.limit == nil {
 		return nil
 	}
-	left := x.route.limit.take(x.call.Caller(), x.started)
+	left := x.route.limit.admit(x.call.Caller(), x.started)
 	h := x.w.Header()
 	h.Set("X-Ratelimit-Limit", strconv.Itoa(x.route.limit.limits().Limit))
 	h.Set("X-Ratelimit-Remaining", strconv.Itoa(left.remaining))

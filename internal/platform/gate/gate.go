@@ -193,7 +193,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.surface = g.surface(r.URL.Path)
 	}
 	if x.route != nil && x.route.Pass != nil {
-		x.call.Shown = x.route.Pass.Take(r) // before anything could repeat it
+		x.call.Shown = x.route.Pass.Extract(r) // before anything could repeat it
 	}
 	x.headers()
 	ctx := r.Context()

@@ -22,7 +22,7 @@ func (r Rate) full() time.Duration { return r.interval() * time.Duration(r.Limit
 // limit holds the rate of a class.
 type limit interface {
 	// take asks for one call of a client.
-	take(client string, now time.Time) allowance
+	admit(client string, now time.Time) allowance
 	limits() Rate
 }
 
@@ -50,7 +50,7 @@ func newLimiter(rate Rate) *limiter {
 func (l *limiter) limits() Rate { return l.rate }
 
 // take asks for one call of a client.
-func (l *limiter) take(client string, now time.Time) allowance {
+func (l *limiter) admit(client string, now time.Time) allowance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	arrival := l.arrivals[client]
@@ -63,7 +63,7 @@ func (l *limiter) take(client string, now time.Time) allowance {
 		return allowance{reset: arrival.Sub(now), retry: ahead - full}
 	}
 	if _, known := l.arrivals[client]; !known && len(l.arrivals) >= maxClients {
-		l.forget(now)
+		l.dropIdle(now)
 	}
 	l.arrivals[client] = next
 	ahead := next.Sub(now)
@@ -80,9 +80,9 @@ func (l *limiter) raise(client string, arrival time.Time) {
 	}
 }
 
-// forget drops the clients that have their full quota again and, when there are
+// dropIdle drops the clients that have their full quota again and, when there are
 // none, an arbitrary tenth.
-func (l *limiter) forget(now time.Time) {
+func (l *limiter) dropIdle(now time.Time) {
 	for client, arrival := range l.arrivals {
 		if !arrival.After(now) {
 			delete(l.arrivals, client)

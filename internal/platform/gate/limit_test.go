@@ -53,7 +53,7 @@ func TestLimiterHoldsItsRate(t *testing.T) {
 		var let []time.Time
 		for range 200 {
 			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "pause")) * time.Millisecond)
-			a := l.take("x", now)
+			a := l.admit("x", now)
 			if a.ok {
 				let = append(let, now)
 				continue
@@ -61,7 +61,7 @@ func TestLimiterHoldsItsRate(t *testing.T) {
 			if a.retry <= 0 || a.retry > rate.Per {
 				t.Fatalf("told to wait %s", a.retry)
 			}
-			if again := l.take("x", now.Add(a.retry)); !again.ok {
+			if again := l.admit("x", now.Add(a.retry)); !again.ok {
 				t.Fatalf("waited %s as told and was refused", a.retry)
 			}
 			now = now.Add(a.retry)
@@ -84,13 +84,13 @@ func TestLimiterHoldsItsRate(t *testing.T) {
 func TestLimiterRemembersABoundedNumberOfClients(t *testing.T) {
 	l, now := newLimiter(Rate{Limit: 1, Per: time.Hour}), time.Now()
 	for i := range maxClients + 1000 {
-		l.take(strconv.Itoa(i), now)
+		l.admit(strconv.Itoa(i), now)
 	}
 	if n := len(l.arrivals); n > maxClients {
 		t.Errorf("%d clients are remembered", n)
 	}
-	l.take("late", now.Add(2*time.Hour))
-	l.forget(now.Add(2 * time.Hour))
+	l.admit("late", now.Add(2*time.Hour))
+	l.dropIdle(now.Add(2 * time.Hour))
 	if n := len(l.arrivals); n != 1 {
 		t.Errorf("%d clients are remembered after all had their quota again", n)
 	}

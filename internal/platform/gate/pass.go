@@ -16,7 +16,7 @@ import (
 type Pass interface {
 	// Take gives what the request shows, "" when it shows nothing. Whatever a log, a
 	// span or an error could repeat of it is taken out of the request.
-	Take(r *http.Request) string
+	Extract(r *http.Request) string
 	// Check refuses a caller by what was shown (fault.Unauthorized).
 	Check(shown string) error
 	// Tenant is whose the request is in mode jwt. In mode none it is the one in
@@ -91,9 +91,9 @@ func (e *EventToken) Bearer() Bearer {
 // Tenant is whose workflow events are in mode jwt.
 func (e *EventToken) Tenant(*http.Request) string { return e.tenant }
 
-// Take is the first of query parameter token, header X-Workflow-Event-Token and bearer token that is
+// Extract is the first of query parameter token, header X-Workflow-Event-Token and bearer token that is
 // not empty. The parameter is taken out of the URL, and so is all of a malformed query.
-func (e *EventToken) Take(r *http.Request) string {
+func (e *EventToken) Extract(r *http.Request) string {
 	fromQuery := ""
 	if r.URL.RawQuery != "" {
 		values, err := url.ParseQuery(r.URL.RawQuery)

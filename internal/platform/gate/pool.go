@@ -47,7 +47,7 @@ func newPool(class string, rate Rate, quota *Quota) *pool {
 func (p *pool) limits() Rate { return p.rate }
 
 // take asks for one call of a client.
-func (p *pool) take(client string, now time.Time) allowance {
+func (p *pool) admit(client string, now time.Time) allowance {
 	a := p.account(client, now)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,7 +92,7 @@ func (p *pool) alone(client string, ahead time.Duration, now time.Time) allowanc
 	if ahead > 0 {
 		l.raise(client, now.Add(min(ahead, l.rate.full())))
 	}
-	return l.take(client, now)
+	return l.admit(client, now)
 }
 
 // used is how far the client's arrival is ahead by now, as far as is known.
@@ -104,7 +104,7 @@ func (p *pool) account(client string, now time.Time) *account {
 	a := p.accounts[client]
 	if a == nil {
 		if len(p.accounts) >= maxClients {
-			p.forget(now)
+			p.dropIdle(now)
 		}
 		a = &account{}
 		p.accounts[client] = a
@@ -112,9 +112,9 @@ func (p *pool) account(client string, now time.Time) *account {
 	return a
 }
 
-// forget drops the clients without a draw for a period and, when there are none, an
+// dropIdle drops the clients without a draw for a period and, when there are none, an
 // arbitrary tenth. One that is asking now is left alone.
-func (p *pool) forget(now time.Time) {
+func (p *pool) dropIdle(now time.Time) {
 	for _, all := range []bool{false, true} {
 		for client, a := range p.accounts {
 			if len(p.accounts) < maxClients*9/10 {

@@ -250,7 +250,7 @@ func TestClientsOfAnyNameHaveRows(t *testing.T) {
 	f := newFellow(t, pgtest.New(t), "p", Rate{Limit: 10, Per: time.Minute})
 	p := f.router.root.literal["a"].methods[http.MethodGet].limit.(*pool)
 	for _, client := range []string{"", "a\x00b", "\xff", strings.Repeat("x", 10_000)} {
-		if got := p.take(client, time.Now()); !got.ok || got.remaining != 9 {
+		if got := p.admit(client, time.Now()); !got.ok || got.remaining != 9 {
 			t.Errorf("%q: got %+v", client, got)
 		}
 	}

@@ -84,7 +84,7 @@ func (r *Refusals) write(ctx context.Context, e audit.Entry) {
 
 // note has a refused token written soon.
 func (r *Refusals) note(ctx context.Context, e audit.Entry, now time.Time) {
-	if r.limit.take("", now).ok {
+	if r.limit.admit("", now).ok {
 		select {
 		case r.waiting <- e:
 			return
@@ -110,8 +110,8 @@ func (x *exchange) refusal(from string, err error) audit.Entry {
 		ReasonClass: fault.RefusedToken.Class, ReasonCode: fault.RefusedToken.Code,
 		RetryAdvice: fault.RefusedToken.Advice, Detail: detail,
 	}
-	if told, ok := fault.As(err); ok {
-		e.Reason = told.Message
+	if failure, ok := fault.As(err); ok {
+		e.Reason = failure.Message
 	}
 	return e
 }

@@ -159,24 +159,24 @@ const minRetryAfter = time.Second
 // shows nothing but that.
 func (s *Surface) Problem(err error) Problem {
 	p := Problem{Kind: fault.KindOf(err)}
-	told, _ := fault.As(err)
-	if p.Kind == fault.Internal || told == nil {
+	failure, _ := fault.As(err)
+	if p.Kind == fault.Internal || failure == nil {
 		hidden := &fault.Error{Message: "internal error"}
-		if told != nil && told.Reason == fault.Damaged {
-			hidden.Reason = told.Reason // sending it again cannot help
+		if failure != nil && failure.Reason == fault.Damaged {
+			hidden.Reason = failure.Reason // sending it again cannot help
 		}
-		p.Kind, told = fault.Internal, hidden
+		p.Kind, failure = fault.Internal, hidden
 	}
-	p.Message, p.Details, p.RetryAfter = told.Message, told.Details, told.RetryAfter
+	p.Message, p.Details, p.RetryAfter = failure.Message, failure.Details, failure.RetryAfter
 	if p.Message == "" {
 		p.Message = p.Kind.String()
 	}
-	p.Code = told.Code
+	p.Code = failure.Code
 	if p.Code == "" || s.Catalogue != nil && !slices.Contains(s.Catalogue, p.Code) {
 		p.Code = cmp.Or(s.Codes[p.Kind], codes[p.Kind])
 	}
 	p.Status = s.status(p.Kind, p.Code)
-	if p.Reason = told.Reason; p.Reason == (fault.Reason{}) {
+	if p.Reason = failure.Reason; p.Reason == (fault.Reason{}) {
 		p.Reason = p.Kind.Reason(p.Status)
 	}
 	if p.Status == 429 || p.Status == 503 {

@@ -126,13 +126,13 @@ func TestAJobOfTheEngineRunsOnce(t *testing.T) {
 			db := unhurried(t)
 			var ran, told []int
 			jobs := []struct {
-				lane Lane
-				err  error
+				priority Priority
+				err      error
 			}{{Engine, nil}, {Other, nil}, {Other, errors.New("no")}}
 			db.lite().loop.share.owed = maxOwed // the others may go before the engine
 			results := make([]<-chan error, len(jobs))
 			for _, n := range order {
-				results[n] = enqueue(t.Context(), db, jobs[n].lane, counted(n, &ran, &told, jobs[n].err))
+				results[n] = enqueue(t.Context(), db, jobs[n].priority, counted(n, &ran, &told, jobs[n].err))
 			}
 			run(t, db)
 			for n, res := range results {

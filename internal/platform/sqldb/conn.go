@@ -35,12 +35,12 @@ func newConn(raw driver.Conn, cancels bool) *conn {
 }
 
 func (c *conn) close() error {
-	c.forget()
+	c.closeStatements()
 	return c.raw.Close()
 }
 
-// forget closes the idle statements.
-func (c *conn) forget() {
+// closeStatements closes the idle statements.
+func (c *conn) closeStatements() {
 	for query, st := range c.stmts {
 		if !st.busy {
 			_ = st.raw.Close()
@@ -49,8 +49,8 @@ func (c *conn) forget() {
 	}
 }
 
-// take returns the prepared statement of a query, marked busy; while its rows are read, another one.
-func (c *conn) take(ctx context.Context, query string) (*stmt, error) {
+// statement returns the prepared statement of a query, marked busy; while its rows are read, another one.
+func (c *conn) statement(ctx context.Context, query string) (*stmt, error) {
 	st, ok := c.stmts[query]
 	if ok && !st.busy {
 		st.busy = true
@@ -68,7 +68,7 @@ func (c *conn) take(ctx context.Context, query string) (*stmt, error) {
 	}
 	if !ok {
 		if len(c.stmts) >= maxStatements {
-			c.forget()
+			c.closeStatements()
 		}
 		st = &stmt{raw: raw, busy: true}
 		c.stmts[query] = st
@@ -120,7 +120,7 @@ func (c *conn) ready(ctx context.Context, query string, args []any) (*stmt, []dr
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	st, err := c.take(ctx, query)
+	st, err := c.statement(ctx, query)
 	if err != nil {
 		c.note(err)
 		return nil, nil, err

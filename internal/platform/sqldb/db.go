@@ -19,7 +19,7 @@ type Config struct {
 	AsIs       bool          // leave the tables as they are
 	Readers    int           // connections for reads; 0: 4 on SQLite, half of Conns on PostgreSQL
 	Conns      int           // connections to PostgreSQL in all, at least 4; 0: 16
-	Queue      int           // waiting jobs in each lane; 0: 4096
+	Queue      int           // waiting jobs of each priority; 0: 4096
 	Reading    time.Duration // limit of a read; 0: maxRead
 	Watch      func(Commit)  // called after each commit, on PostgreSQL concurrently; nil: nothing
 	Log        *slog.Logger  // nil: none
@@ -46,8 +46,8 @@ type DB struct {
 
 // backend is a kind of database, with the contracts of DB's methods.
 type backend interface {
-	write(ctx context.Context, lane Lane, fn Func) error
-	read(ctx context.Context, lane Lane, fn Func) error
+	write(ctx context.Context, priority Priority, fn Func) error
+	read(ctx context.Context, priority Priority, fn Func) error
 	run(ctx context.Context) error
 	close() error
 	levels(s *Stats) // fills in what is not a counter
@@ -115,17 +115,17 @@ func (db *DB) Dialect() Dialect { return db.dialect.name }
 // undone.
 //
 // fn must start from nothing each time, since it may run again: on SQLite, where jobs share transactions, in the
-// other lane (never the engine's) when a job beside it failed; on PostgreSQL, where it has a READ COMMITTED
+// other priority (never the engine's) when a job beside it failed; on PostgreSQL, where it has a READ COMMITTED
 // transaction of its own, a limited number of times after a conflict or a connection lost before the commit.
-func (db *DB) Write(ctx context.Context, lane Lane, fn Func) error {
+func (db *DB) Write(ctx context.Context, priority Priority, fn Func) error {
 	if InJob(ctx) {
 		return fault.Wrap("sqldb.write", errText("a job cannot wait for another job"))
 	}
 	if err := ctx.Err(); err != nil {
 		return db.dialect.wrap("sqldb.write", err)
 	}
-	return db.traced(ctx, Transaction{Write: true, Lane: lane}, fn, func(fn Func) error {
-		return db.base.write(ctx, lane, fn)
+	return db.traced(ctx, Transaction{Write: true, Priority: priority}, fn, func(fn Func) error {
+		return db.base.write(ctx, priority, fn)
 	})
 }
 
@@ -158,11 +158,11 @@ func (db *DB) ReadFirst(ctx context.Context, fn Func) error {
 	return db.readIn(ctx, Engine, fn)
 }
 
-func (db *DB) readIn(ctx context.Context, lane Lane, fn Func) error {
+func (db *DB) readIn(ctx context.Context, priority Priority, fn Func) error {
 	bounded, cancel := context.WithTimeout(ctx, db.reading)
 	defer cancel()
-	return db.traced(ctx, Transaction{Lane: lane}, fn, func(fn Func) error {
-		return db.base.read(bounded, lane, fn)
+	return db.traced(ctx, Transaction{Priority: priority}, fn, func(fn Func) error {
+		return db.base.read(bounded, priority, fn)
 	})
 }
 

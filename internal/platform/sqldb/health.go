@@ -53,10 +53,10 @@ func (p *pulse) wrote(engine bool) {
 }
 
 // failed records a commit that failed because of the database.
-func (p *pulse) failed(lane Lane, err error) {
+func (p *pulse) failed(priority Priority, err error) {
 	now := time.Now()
 	p.bad.Store(now.UnixNano())
-	if lane != Engine || !IsDamage(err) {
+	if priority != Engine || !IsDamage(err) {
 		return
 	}
 	p.mu.Lock()

@@ -48,7 +48,7 @@ func victim(path string) error {
 	for w := range 4 {
 		go func() {
 			for n := base + w; ; n += 4 {
-				if db.Write(context.Background(), Lane(w%2), victimJob(n)) != nil {
+				if db.Write(context.Background(), Priority(w%2), victimJob(n)) != nil {
 					return // Run says why
 				}
 				mu.Lock()

@@ -87,7 +87,7 @@ func (l *loop) serve(ctx context.Context) error {
 			continue
 		}
 		select {
-		case <-l.queue.kick:
+		case <-l.queue.wakeup:
 		case <-ctx.Done():
 			return nil
 		}
@@ -145,9 +145,9 @@ func (l *loop) turn(first *job) error {
 		err := l.do(j)
 		l.share.jobs++
 		took := l.since(started)
-		l.share.ran[j.lane] += max(took, 1)
+		l.share.ran[j.priority] += max(took, 1)
 		l.queue.charge(j, took)
-		if j.lane == Engine {
+		if j.priority == Engine {
 			l.share.slow = took > maxRun
 		}
 		if err != nil {
@@ -200,7 +200,7 @@ const waryTurns = 32
 func (l *loop) do(j *job) error {
 	ctx := context.WithValue(j.ctx, inJob{}, true)
 	tx := &Tx{conn: l.conn, waits: j.waits}
-	bare := !l.open || !l.fixed && l.wary == 0 && j.lane == Other
+	bare := !l.open || !l.fixed && l.wary == 0 && j.priority == Other
 	if !l.open {
 		began := time.Now()
 		_, err := l.conn.exec(ctx, "BEGIN IMMEDIATE")
@@ -223,7 +223,7 @@ func (l *loop) do(j *job) error {
 		return l.undo(j)
 	}
 	if j.err == nil {
-		l.open, l.fixed = true, l.fixed || j.lane == Engine
+		l.open, l.fixed = true, l.fixed || j.priority == Engine
 	}
 	return nil
 }
@@ -289,15 +289,15 @@ func (l *loop) refuse(err, cause error) {
 		again = unavailable("sqldb.commit", codeIO, "the commit failed; nothing was stored", cause)
 	}
 	met := slices.ContainsFunc(l.jobs, func(j *job) bool { return IsDamage(j.err) })
-	lane := Other
+	priority := Other
 	for _, j := range l.jobs {
 		if !IsDamage(err) || met && !IsDamage(j.err) {
 			j.err = again
 			continue
 		}
-		j.err, lane = err, min(lane, j.lane)
+		j.err, priority = err, min(priority, j.priority)
 	}
-	l.stats.pulse.failed(lane, err)
+	l.stats.pulse.failed(priority, err)
 	l.answer(nil)
 }
 
@@ -310,7 +310,7 @@ func (l *loop) answer(err error) {
 		if j.err == nil {
 			committed(j.after)
 		}
-		l.stats.job(j.lane, j.err)
+		l.stats.job(j.priority, j.err)
 		close(j.done)
 		l.jobs[i] = nil
 	}

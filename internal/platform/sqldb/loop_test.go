@@ -15,11 +15,11 @@ import (
 
 // enqueue starts a Write and returns when its job waits in the queue, so that
 // jobs wait in a known order. The channel gives its result.
-func enqueue(ctx context.Context, db *DB, lane Lane, fn func(context.Context, *Tx) error) <-chan error {
-	before := db.lite().queue.waiting(lane)
+func enqueue(ctx context.Context, db *DB, priority Priority, fn func(context.Context, *Tx) error) <-chan error {
+	before := db.lite().queue.waiting(priority)
 	res := make(chan error, 1)
-	go func() { res <- db.Write(ctx, lane, fn) }()
-	for db.lite().queue.waiting(lane) == before {
+	go func() { res <- db.Write(ctx, priority, fn) }()
+	for db.lite().queue.waiting(priority) == before {
 		runtime.Gosched()
 	}
 	return res
@@ -29,7 +29,7 @@ func TestJobsThatWaitShareACommit(t *testing.T) {
 	db := open(t, Config{})
 	var results []<-chan error
 	for i := range 100 {
-		results = append(results, enqueue(t.Context(), db, Lane(i%2), insert(1, i)))
+		results = append(results, enqueue(t.Context(), db, Priority(i%2), insert(1, i)))
 	}
 	run(t, db)
 	for i, res := range results {
@@ -40,7 +40,7 @@ func TestJobsThatWaitShareACommit(t *testing.T) {
 	if got := rows(t, db, 1); got != 100 {
 		t.Errorf("%d rows, want 100", got)
 	}
-	if s := db.Stats(); s.Commits > 10 || s.Jobs != [lanes]uint64{50, 50} {
+	if s := db.Stats(); s.Commits > 10 || s.Jobs != [priorities]uint64{50, 50} {
 		t.Errorf("%d commits for jobs %v, want few for 50 and 50", s.Commits, s.Jobs)
 	}
 }
@@ -119,16 +119,16 @@ func TestWithoutASuccessNothingIsCommitted(t *testing.T) {
 
 func TestTheEngineGoesFirst(t *testing.T) {
 	db := open(t, Config{})
-	var order []Lane
-	note := func(lane Lane) func(context.Context, *Tx) error {
+	var order []Priority
+	note := func(priority Priority) func(context.Context, *Tx) error {
 		return func(context.Context, *Tx) error {
-			order = append(order, lane)
+			order = append(order, priority)
 			return nil
 		}
 	}
 	var results []<-chan error
-	for _, lane := range []Lane{Other, Other, Engine} {
-		results = append(results, enqueue(t.Context(), db, lane, note(lane)))
+	for _, priority := range []Priority{Other, Other, Engine} {
+		results = append(results, enqueue(t.Context(), db, priority, note(priority)))
 	}
 	run(t, db)
 	for _, res := range results {
@@ -136,12 +136,12 @@ func TestTheEngineGoesFirst(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if want := []Lane{Engine, Other, Other}; !slices.Equal(order, want) {
+	if want := []Priority{Engine, Other, Other}; !slices.Equal(order, want) {
 		t.Errorf("order %v, want %v", order, want)
 	}
 }
 
-// TestOthersGetOnWhileTheEngineIsBusy keeps the engine's lane full and measures how
+// TestOthersGetOnWhileTheEngineIsBusy keeps the engine's priority full and measures how
 // the others get on.
 func TestOthersGetOnWhileTheEngineIsBusy(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
@@ -152,9 +152,9 @@ func TestOthersGetOnWhileTheEngineIsBusy(t *testing.T) {
 		}
 	}})
 	var wg sync.WaitGroup
-	work := func(lane Lane, a int) {
+	work := func(priority Priority, a int) {
 		for n := 0; ctx.Err() == nil; n++ {
-			_ = db.Write(ctx, lane, func(ctx context.Context, tx *Tx) error {
+			_ = db.Write(ctx, priority, func(ctx context.Context, tx *Tx) error {
 				for i := range 50 {
 					if err := insert(a, n*50+i)(ctx, tx); err != nil {
 						return err

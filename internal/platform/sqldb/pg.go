@@ -41,7 +41,7 @@ type postgres struct {
 	others  *fair.Places
 	queue   int
 	doubt   time.Duration // maxDoubt
-	waiting [lanes]atomic.Int64
+	waiting [priorities]atomic.Int64
 
 	mu     sync.Mutex
 	closed error          // why writes are refused
@@ -103,11 +103,11 @@ func (db *postgres) levels(s *Stats) {
 	}
 }
 
-func (db *postgres) read(ctx context.Context, lane Lane, fn Func) error {
+func (db *postgres) read(ctx context.Context, priority Priority, fn Func) error {
 	if db.shut.Load() {
 		return unavailable("sqldb.read", codeStopped, "the database is closed", nil)
 	}
-	if lane != Engine {
+	if priority != Engine {
 		if err := place(ctx, db.readers); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (db *postgres) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 }
 
 // enter admits a write; leave ends it.
-func (db *postgres) enter(ctx context.Context, lane Lane) (leave func(), err error) {
+func (db *postgres) enter(ctx context.Context, priority Priority) (leave func(), err error) {
 	db.mu.Lock()
 	if db.closed != nil {
 		defer db.mu.Unlock()
@@ -187,15 +187,15 @@ func (db *postgres) enter(ctx context.Context, lane Lane) (leave func(), err err
 	}
 	db.under.Add(1)
 	db.mu.Unlock()
-	if lane == Engine {
+	if priority == Engine {
 		return db.under.Done, nil
 	}
-	if db.waiting[lane].Add(1) > int64(db.queue) {
+	if db.waiting[priority].Add(1) > int64(db.queue) {
 		err = errQueueFull
 	} else if err = place(ctx, db.others); errors.Is(err, fair.ErrTooMany) {
 		err = crowded(db.queue)
 	}
-	db.waiting[lane].Add(-1)
+	db.waiting[priority].Add(-1)
 	if err != nil {
 		db.under.Done()
 		return nil, err

@@ -20,9 +20,9 @@ const (
 )
 
 // write runs fn in a transaction, again after a failure that may pass.
-func (db *postgres) write(ctx context.Context, lane Lane, fn Func) (err error) {
+func (db *postgres) write(ctx context.Context, priority Priority, fn Func) (err error) {
 	asked := time.Now()
-	leave, err := db.enter(ctx, lane)
+	leave, err := db.enter(ctx, priority)
 	if err != nil {
 		return err
 	}
@@ -30,16 +30,16 @@ func (db *postgres) write(ctx context.Context, lane Lane, fn Func) (err error) {
 	began := time.Now()
 	w := waits{queue: began.Sub(asked)}
 	defer func() {
-		db.stats.job(lane, err)
+		db.stats.job(priority, err)
 		if err != nil && ctx.Err() == nil && ofDatabase(err) {
-			db.stats.pulse.failed(lane, err)
+			db.stats.pulse.failed(priority, err)
 		}
 		db.stats.stalled(db.log, w, 1, "")
 	}()
 	for n := 0; ; n++ {
 		again := false
 		w.again = time.Since(began)
-		if again, err = db.attempt(ctx, lane, fn, &w); !again {
+		if again, err = db.attempt(ctx, priority, fn, &w); !again {
 			db.stats.redone[n].Add(1)
 			return err
 		}
@@ -71,7 +71,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // attempt runs fn once. again: nothing was stored, and a repetition may succeed.
 func (db *postgres) attempt(
-	ctx context.Context, lane Lane, fn Func, w *waits,
+	ctx context.Context, priority Priority, fn Func, w *waits,
 ) (again bool, err error) {
 	asked := time.Now()
 	s, err := db.begin(ctx, beginWrite)
@@ -85,7 +85,7 @@ func (db *postgres) attempt(
 	if end := began.Add(maxJob); !bounded || by.After(end) {
 		by = end
 	}
-	if lane != Engine {
+	if priority != Engine {
 		s.within = min(longTrip, max(shortTrip, by.Sub(began))) // also for COMMIT
 	}
 	job, cancel := context.WithDeadline(context.WithValue(context.WithoutCancel(ctx), inJob{}, true), by)
@@ -113,7 +113,7 @@ func (db *postgres) attempt(
 	}
 	committed(tx.after)
 	if s.xid != "" {
-		db.stats.pulse.wrote(lane == Engine)
+		db.stats.pulse.wrote(priority == Engine)
 	}
 	c := Commit{Took: time.Since(began), Sync: w.sync}
 	db.stats.commit(c)

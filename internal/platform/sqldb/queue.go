@@ -10,16 +10,16 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 )
 
-// Lane is a queue of jobs.
-type Lane uint8
+// Priority says which jobs go first.
+type Priority uint8
 
 const (
-	Engine Lane = iota // goes first; executions wait for it
-	Other              // services, relay marks, keys, retention
-	lanes
+	Engine Priority = iota // goes first; executions wait for it
+	Other                  // services, relay marks, keys, retention
+	priorities
 )
 
-func (l Lane) String() string {
+func (l Priority) String() string {
 	if l == Engine {
 		return "engine"
 	}
@@ -34,45 +34,45 @@ const (
 
 // job is a write on its way through the loop.
 type job struct {
-	lane  Lane
-	key   string          // the tenant, see For
-	ctx   context.Context // of this call
-	fn    Func
-	waits func() error // error of the caller's context
-	put   time.Time    // when it was queued
-	state atomic.Int32
-	err   error
-	after []func() // see Tx.OnCommit
-	done  chan struct{}
+	priority Priority
+	key      string          // the tenant, see For
+	ctx      context.Context // of this call
+	fn       Func
+	waits    func() error // error of the caller's context
+	put      time.Time    // when it was queued
+	state    atomic.Int32
+	err      error
+	after    []func() // see Tx.OnCommit
+	done     chan struct{}
 }
 
-// queue holds the waiting jobs, bounded per lane. Tenants of a lane take turns.
+// queue holds the waiting jobs, bounded per priority. Tenants of a priority take turns.
 type queue struct {
-	size int
-	kick chan struct{} // holds a token to wake the loop
+	size   int
+	wakeup chan struct{} // holds a token to wake the loop
 
-	mu     sync.Mutex
-	closed error // why jobs are refused
-	lane   [lanes]fair.Line[*job]
-	count  [lanes]atomic.Int64 // by lane, readable without mu
+	mu       sync.Mutex
+	closed   error // why jobs are refused
+	priority [priorities]fair.Line[*job]
+	count    [priorities]atomic.Int64 // by priority, readable without mu
 }
 
-func newQueue(size int) *queue { return &queue{size: size, kick: make(chan struct{}, 1)} }
+func newQueue(size int) *queue { return &queue{size: size, wakeup: make(chan struct{}, 1)} }
 
 func (q *queue) put(j *job) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	line := &q.lane[j.lane]
+	line := &q.priority[j.priority]
 	switch {
 	case q.closed != nil:
 		return q.closed
-	case j.lane == Other && j.key != "" && line.Of(j.key, 0) >= part(q.size):
+	case j.priority == Other && j.key != "" && line.Of(j.key, 0) >= part(q.size):
 		return crowded(q.size)
 	case line.Len(0) >= q.size:
 		return errQueueFull
 	}
 	line.Put(j.key, 0, j)
-	q.count[j.lane].Add(1)
+	q.count[j.priority].Add(1)
 	return nil
 }
 
@@ -80,8 +80,8 @@ func (q *queue) put(j *job) error {
 func (q *queue) drop(j *job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.lane[j.lane].Remove(j.key, 0, func(other *job) bool { return other == j }) {
-		q.count[j.lane].Add(-1)
+	if q.priority[j.priority].Remove(j.key, 0, func(other *job) bool { return other == j }) {
+		q.count[j.priority].Add(-1)
 	}
 }
 
@@ -109,16 +109,16 @@ func (q *queue) close(why error) {
 
 func (q *queue) wake() {
 	select {
-	case q.kick <- struct{}{}:
+	case q.wakeup <- struct{}{}:
 	default:
 	}
 }
 
 func (q *queue) any() bool { return q.more(Engine) || q.more(Other) }
 
-func (q *queue) more(lane Lane) bool { return q.waiting(lane) > 0 }
+func (q *queue) more(priority Priority) bool { return q.waiting(priority) > 0 }
 
-func (q *queue) waiting(lane Lane) int { return int(q.count[lane].Load()) }
+func (q *queue) waiting(priority Priority) int { return int(q.count[priority].Load()) }
 
 // next returns the next job of a transaction; nil: commit. A tenant whose jobs took long lately may begin a
 // transaction but does not join one that others wait for.
@@ -131,20 +131,20 @@ func (q *queue) next(s share) *job {
 	for {
 		limit := int64(fair.Anybody)
 		if s.jobs > 0 {
-			limit = q.lane[Other].Now() + maxRun.Microseconds()
+			limit = q.priority[Other].Now() + maxRun.Microseconds()
 		}
-		lane, ok := s.pick(q.lane[Engine].Len(0) > 0, q.lane[Other].Ready(0, limit))
+		priority, ok := s.pick(q.priority[Engine].Len(0) > 0, q.priority[Other].Ready(0, limit))
 		if !ok {
 			return nil
 		}
-		if lane == Engine {
+		if priority == Engine {
 			limit = fair.Anybody
 		}
-		j, ok := q.lane[lane].Next(0, limit)
+		j, ok := q.priority[priority].Next(0, limit)
 		if !ok {
 			return nil
 		}
-		q.count[lane].Add(-1)
+		q.count[priority].Add(-1)
 		if j.state.CompareAndSwap(waiting, begun) {
 			return j
 		}
@@ -153,32 +153,32 @@ func (q *queue) next(s share) *job {
 
 // charge adds a job's time to its tenant's account. The process itself has none.
 func (q *queue) charge(j *job, took time.Duration) {
-	if j.key == "" || j.lane == Engine {
+	if j.key == "" || j.priority == Engine {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.lane[j.lane].Charge(j.key, took.Microseconds())
+	q.priority[j.priority].Charge(j.key, took.Microseconds())
 }
 
 const (
 	maxJobs    = 256                   // jobs that share a commit
 	maxRun     = 20 * time.Millisecond // of all jobs before the commit
 	otherFloor = 2 * time.Millisecond  // for the others beside any engine job
-	maxOwed    = 5 * maxRun            // between the lanes
+	maxOwed    = 5 * maxRun            // between the priorities
 )
 
 // share is how a transaction has divided its time.
 type share struct {
 	jobs int
-	ran  [lanes]time.Duration
+	ran  [priorities]time.Duration
 	owed time.Duration // to the others, from earlier transactions; negative: by them
 	slow bool          // the last engine job took longer than maxRun
 }
 
-// pick chooses the next lane, or to commit. The engine goes first, with at most two thirds of the time while others
+// pick chooses the next priority, or to commit. The engine goes first, with at most two thirds of the time while others
 // wait; the others delay a commit that an engine job waits for by at most half of that job's time, or the floor.
-func (s share) pick(engine, other bool) (Lane, bool) {
+func (s share) pick(engine, other bool) (Priority, bool) {
 	run, used := s.ran[Engine], s.ran[Other]-s.owed
 	if s.jobs >= maxJobs || run+s.ran[Other] >= maxRun {
 		return 0, false

@@ -12,19 +12,19 @@ import (
 const maxRead = 5 * time.Second
 
 // read runs fn on a read-only connection. The engine has one of its own.
-func (db *lite) read(ctx context.Context, lane Lane, fn Func) error {
+func (db *lite) read(ctx context.Context, priority Priority, fn Func) error {
 	readers := db.readers
-	if lane == Engine {
+	if priority == Engine {
 		readers = db.own
 	}
-	c, err := readers.take(ctx)
+	c, err := readers.acquire(ctx)
 	if err != nil {
 		return sqliteDialect.wrap("sqldb.read", err)
 	}
 	tx := &Tx{conn: c, reads: true}
 	defer func() {
 		tx.over = true
-		readers.give(ctx, c, c.rollback())
+		readers.release(ctx, c, c.rollback())
 	}()
 	if _, err := c.exec(ctx, "BEGIN"); err != nil {
 		return sqliteDialect.wrap("sqldb.read", err)
@@ -58,7 +58,7 @@ func halves(n int) *fair.Places {
 	return fair.NewPlaces(fair.Config{Places: n, Each: half, Own: half})
 }
 
-func (r *readers) take(ctx context.Context) (*conn, error) {
+func (r *readers) acquire(ctx context.Context) (*conn, error) {
 	closed := unavailable("sqldb.read", codeStopped, "the database is closed", nil)
 	select {
 	case <-r.done:
@@ -83,13 +83,13 @@ func (r *readers) take(ctx context.Context) (*conn, error) {
 	}
 	c, err := r.dial()
 	if err != nil {
-		r.give(ctx, nil, nil)
+		r.release(ctx, nil, nil)
 	}
 	return c, err
 }
 
-// give returns a connection, or drops a broken one.
-func (r *readers) give(ctx context.Context, c *conn, broken error) {
+// release returns a connection, or drops a broken one.
+func (r *readers) release(ctx context.Context, c *conn, broken error) {
 	if broken != nil {
 		_ = c.close()
 		c = nil

@@ -100,9 +100,9 @@ func (db *lite) open(ctx context.Context, path string, cfg Config) error {
 }
 
 // write queues a job and waits for it, or does the turn itself if the loop is idle.
-func (db *lite) write(ctx context.Context, lane Lane, fn Func) error {
+func (db *lite) write(ctx context.Context, priority Priority, fn Func) error {
 	j := &job{
-		lane: lane, key: keyOf(ctx), ctx: context.WithoutCancel(ctx), fn: fn, waits: ctx.Err, put: time.Now(),
+		priority: priority, key: keyOf(ctx), ctx: context.WithoutCancel(ctx), fn: fn, waits: ctx.Err, put: time.Now(),
 		done: make(chan struct{}),
 	}
 	if err := db.queue.put(j); err != nil {
@@ -182,7 +182,7 @@ func (db *lite) levels(s *Stats) {
 	s.Blocked = db.wal.blocked.Load()
 	s.WAL = db.wal.size()
 	for i := range s.Waiting {
-		s.Waiting[i] = db.queue.waiting(Lane(i))
+		s.Waiting[i] = db.queue.waiting(Priority(i))
 	}
 }
 

@@ -33,7 +33,7 @@ func TestACommitThatIsHeldUpIsExplained(t *testing.T) {
 	db := open(t, Config{Log: slog.New(slog.NewTextHandler(said, nil))})
 	now := time.Now()
 	j := &job{
-		lane: Engine, ctx: t.Context(), fn: insert(1, 1), put: now.Add(-2 * time.Second),
+		priority: Engine, ctx: t.Context(), fn: insert(1, 1), put: now.Add(-2 * time.Second),
 		done: make(chan struct{}),
 	}
 	if err := db.lite().queue.put(j); err != nil {

@@ -16,8 +16,8 @@ type Commit struct {
 type Stats struct {
 	Commits     uint64
 	Failed      uint64 // commits and attempts
-	Jobs        [lanes]uint64
-	JobErrors   [lanes]uint64
+	Jobs        [priorities]uint64
+	JobErrors   [priorities]uint64
 	Pages       uint64 // in the write-ahead log
 	CommitTime  time.Duration
 	SyncTime    time.Duration
@@ -25,7 +25,7 @@ type Stats struct {
 	Checkpoints uint64
 	Blocked     uint64 // checkpoints of a long log that a reader blocked
 	Stalls      uint64 // writes that waited longer than a second
-	Waiting     [lanes]int
+	Waiting     [priorities]int
 	WAL         int64  // bytes of the write-ahead log
 	Again       uint64 // jobs that ran twice on SQLite, because another one failed
 
@@ -38,17 +38,17 @@ type Stats struct {
 type counters struct {
 	commits, failed, pages, reads, again atomic.Uint64
 	stalls                               atomic.Uint64
-	jobs, jobErrors                      [lanes]atomic.Uint64
+	jobs, jobErrors                      [priorities]atomic.Uint64
 	commitTime, syncTime                 atomic.Int64
 	trips, doubts                        atomic.Uint64
 	redone                               [maxRedo + 1]atomic.Uint64
 	pulse                                pulse
 }
 
-func (c *counters) job(lane Lane, err error) {
-	c.jobs[lane].Add(1)
+func (c *counters) job(priority Priority, err error) {
+	c.jobs[priority].Add(1)
 	if err != nil {
-		c.jobErrors[lane].Add(1)
+		c.jobErrors[priority].Add(1)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestTenantsWriteInTurn(t *testing.T) {
 							defer mu.Unlock()
 							order = append(order, tenant)
 							if slow && tenant == "loud" {
-								db.lite().queue.charge(&job{lane: Other, key: tenant}, time.Second)
+								db.lite().queue.charge(&job{priority: Other, key: tenant}, time.Second)
 							}
 							return nil
 						}))

@@ -7,12 +7,12 @@ import (
 
 // Transaction describes a call of Write or Read, without statements and values.
 type Transaction struct {
-	Write  bool
-	Lane   Lane
-	Began  time.Time     // the call
-	Waited time.Duration // for its turn or a connection
-	Ran    time.Duration // with the commit; 0: it never ran
-	Err    error
+	Write    bool
+	Priority Priority
+	Began    time.Time     // the call
+	Waited   time.Duration // for its turn or a connection
+	Ran      time.Duration // with the commit; 0: it never ran
+	Err      error
 }
 
 // traced runs a transaction and reports it to whoever asked. A repeated job runs from its first begin.
@@ -23,8 +23,8 @@ func (db *DB) traced(
 	if db.trace == nil {
 		return run(fn)
 	}
-	told := db.trace(ctx)
-	if told == nil {
+	ended := db.trace(ctx)
+	if ended == nil {
 		return run(fn)
 	}
 	t.Began = time.Now()
@@ -40,6 +40,6 @@ func (db *DB) traced(
 		ran = end
 	}
 	t.Waited, t.Ran = ran.Sub(t.Began), end.Sub(ran)
-	told(t)
+	ended(t)
 	return t.Err
 }

@@ -44,16 +44,16 @@ func TestATransactionIsToldToWhoWantsToKnow(t *testing.T) {
 			t.Error(err)
 		}
 		want := []Transaction{
-			{Write: true, Lane: Engine},
-			{Write: true, Lane: Other, Err: no},
-			{Lane: Other},
-			{Lane: Engine},
+			{Write: true, Priority: Engine},
+			{Write: true, Priority: Other, Err: no},
+			{Priority: Other},
+			{Priority: Engine},
 		}
 		if len(told) != len(want) {
 			t.Fatalf("told of %d transactions, want %d: %+v", len(told), len(want), told)
 		}
 		for i, got := range told {
-			if got.Write != want[i].Write || got.Lane != want[i].Lane || got.Err != want[i].Err {
+			if got.Write != want[i].Write || got.Priority != want[i].Priority || got.Err != want[i].Err {
 				t.Errorf("%d: got %+v, want %+v", i, got, want[i])
 			}
 			if end := got.Began.Add(got.Waited + got.Ran); got.Began.Before(began) || end.After(time.Now()) ||

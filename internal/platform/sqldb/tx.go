@@ -241,12 +241,12 @@ func (tx *Tx) Savepoint(ctx context.Context, fn func(context.Context) error) (er
 	if err := tx.control(ctx, "SAVEPOINT "+name); err != nil {
 		return err
 	}
-	done, told := false, len(tx.after)
+	done, before := false, len(tx.after)
 	defer func() {
 		if done && err == nil {
 			return
 		}
-		tx.after = tx.after[:told]
+		tx.after = tx.after[:before]
 		if undo := tx.undo(name); undo != nil && err == nil {
 			err = undo
 		}

@@ -56,8 +56,8 @@ type Adapter struct {
 	line    line
 	served  string // the tenant whose tasks were claimed last; claim's alone
 
-	mu   sync.Mutex
-	told string // the last trouble that was logged, so that it is logged once
+	mu          sync.Mutex
+	lastTrouble string // the last trouble that was logged, so that it is logged once
 }
 
 // New makes an Adapter. It does no I/O. An error is in the words of the flags.
@@ -89,7 +89,7 @@ func (a *Adapter) Down() bool { return a.circuit.state() != Closed }
 func (a *Adapter) turned(to State) {
 	if to == Closed {
 		a.mu.Lock()
-		a.told = ""
+		a.lastTrouble = ""
 		a.mu.Unlock()
 		a.log.Info("Airflow answers again")
 		a.line.signal()
@@ -97,7 +97,7 @@ func (a *Adapter) turned(to State) {
 	}
 	a.client.unlearn()
 	a.mu.Lock()
-	last := a.told
+	last := a.lastTrouble
 	a.mu.Unlock()
 	a.log.Warn("Airflow is taken for dead: checks under way wait, new ones are refused", "error", last)
 }
@@ -106,8 +106,8 @@ func (a *Adapter) turned(to State) {
 func (a *Adapter) trouble(message string, err error) {
 	text := err.Error()
 	a.mu.Lock()
-	same := a.told == text
-	a.told = text
+	same := a.lastTrouble == text
+	a.lastTrouble = text
 	a.mu.Unlock()
 	if !same {
 		a.log.Warn(message, "error", text)

@@ -142,17 +142,17 @@ const maxDetail = 500
 // detailOf is what Airflow says of a refusal: "detail" of its JSON, a text or, for
 // bodies that break its rules, a list.
 func detailOf(body []byte) string {
-	var told struct {
+	var refusal struct {
 		Detail any `json:"detail"`
 	}
-	if json.Unmarshal(body, &told) != nil || told.Detail == nil {
+	if json.Unmarshal(body, &refusal) != nil || refusal.Detail == nil {
 		return ""
 	}
-	if text, is := told.Detail.(string); is {
+	if text, is := refusal.Detail.(string); is {
 		return cut(text)
 	}
 	var rules []string
-	list, _ := told.Detail.([]any)
+	list, _ := refusal.Detail.([]any)
 	for _, entry := range list { // what was sent stands in them too, and is left out
 		if rule, is := entry.(map[string]any); is {
 			rules = append(rules, fmt.Sprint(rule["loc"], " ", rule["msg"]))

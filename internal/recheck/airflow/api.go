@@ -52,9 +52,9 @@ func (c *client) runsPath() string         { return c.dagPath() + "/dagRuns" }
 func (c *client) runPath(id string) string { return c.runsPath() + "/" + url.PathEscape(id) }
 
 // trigger starts a run. When one of that id is there already the outcome is conflict.
-func (c *client) trigger(ctx context.Context, id string, told conf) (run, error) {
+func (c *client) trigger(ctx context.Context, id string, parameters conf) (run, error) {
 	var got run
-	body := map[string]any{"dag_run_id": id, "conf": told}
+	body := map[string]any{"dag_run_id": id, "conf": parameters}
 	if api, err := c.known(ctx); err != nil {
 		return run{}, err
 	} else if api == V2 { // it must be there, and null means: no date of its own

@@ -68,7 +68,7 @@ func (a *Adapter) claimOf(ctx context.Context, tenant string, n int) (got int, o
 		return 0, false
 	}
 	for i := range claimed.Tasks {
-		a.take(ctx, tenant, &claimed.Tasks[i], asked)
+		a.enqueue(ctx, tenant, &claimed.Tasks[i], asked)
 	}
 	return len(claimed.Tasks), true
 }
@@ -80,8 +80,8 @@ func (a *Adapter) gone(ctx context.Context, message string, err error) {
 	}
 }
 
-// take puts a claimed task in line.
-func (a *Adapter) take(ctx context.Context, tenant string, t *engine.Task, asked time.Time) {
+// enqueue puts a claimed task in line.
+func (a *Adapter) enqueue(ctx context.Context, tenant string, t *engine.Task, asked time.Time) {
 	j := &job{tenant: tenant, task: *t, due: asked, renewed: asked}
 	check, err := a.ports.Parse(t.Node, t.Input)
 	if err != nil {

@@ -105,9 +105,9 @@ func (c *client) fetchToken(ctx context.Context, password string) (*pass, error)
 		body: map[string]string{"username": c.cfg.User, "password": password},
 	}
 	if err := c.exchange(ctx, in, &pass{}, &got); err != nil {
-		var told *callError
-		if errors.As(err, &told) {
-			told.detail = "" // it may repeat what was sent
+		var failure *callError
+		if errors.As(err, &failure) {
+			failure.detail = "" // it may repeat what was sent
 		}
 		return nil, err
 	}

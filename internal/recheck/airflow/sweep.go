@@ -38,22 +38,23 @@ func (a *Adapter) sweep(ctx context.Context) {
 // foreign reads what a run is for, if it was triggered by an adapter and is not
 // followed here.
 func (a *Adapter) foreign(r *run) (conf, bool) {
-	var told conf
+	var asks conf
 	if !strings.HasPrefix(r.ID, idPrefix) || r.DAG != a.cfg.DAG || a.line.has(r.ID) ||
-		json.Unmarshal(r.Conf, &told) != nil {
+		json.Unmarshal(r.Conf, &asks) != nil {
 		return conf{}, false
 	}
-	return told, canonical.Name(told.Node) && told.Tenant != "" && runID(told.RequestID, told.Strategy) == r.ID
+	return asks, canonical.Name(asks.Node) && asks.Tenant != "" &&
+		runID(asks.RequestID, asks.Strategy) == r.ID
 }
 
 // reap ends those of the runs whose tasks have ended without them.
 func (a *Adapter) reap(ctx context.Context, runs []run) {
 	var jobs []*job
 	for i := range runs {
-		if told, ok := a.foreign(&runs[i]); ok {
+		if asks, ok := a.foreign(&runs[i]); ok {
 			jobs = append(jobs, &job{
-				tenant: told.Tenant, task: engine.Task{Execution: told.Execution, Node: told.Node}, id: runs[i].ID,
-				phase: ending, lost: over, check: told.Check,
+				tenant: asks.Tenant, task: engine.Task{Execution: asks.Execution, Node: asks.Node}, id: runs[i].ID,
+				phase: ending, lost: over, check: asks.Check,
 			})
 		}
 	}

@@ -57,8 +57,8 @@ func (a *Adapter) step(ctx context.Context, j *job) (pause time.Duration, done b
 }
 
 func (a *Adapter) trigger(ctx context.Context, j *job) (time.Duration, bool) {
-	told := conf{j.check, j.tenant, j.task.Execution, j.task.Node}
-	got, err := a.client.trigger(ctx, j.id, told)
+	parameters := conf{j.check, j.tenant, j.task.Execution, j.task.Node}
+	got, err := a.client.trigger(ctx, j.id, parameters)
 	switch outcomeOf(err) {
 	case ok:
 		j.phase, j.tries, j.faults = polling, 0, 0
@@ -187,14 +187,14 @@ func (a *Adapter) later(ctx context.Context, j *job, err error) (time.Duration, 
 	if err == errOpen {
 		return a.cfg.retryFirst, false
 	}
-	told, _ := err.(*callError)
+	refusal, _ := err.(*callError)
 	switch {
-	case told == nil:
-	case told.outcome == refused && told.status != 429 && j.tries >= maxRefusals:
-		return a.fail(ctx, j, codeRunRefused, told.Error())
-	case told.status == 500:
+	case refusal == nil:
+	case refusal.outcome == refused && refusal.status != 429 && j.tries >= maxRefusals:
+		return a.fail(ctx, j, codeRunRefused, refusal.Error())
+	case refusal.status == 500:
 		if j.faults++; j.faults >= maxFaults {
-			return a.fail(ctx, j, codeServerFault, told.Error())
+			return a.fail(ctx, j, codeServerFault, refusal.Error())
 		}
 	}
 	a.trouble("Airflow cannot be asked", err)
@@ -206,8 +206,8 @@ func (a *Adapter) later(ctx context.Context, j *job, err error) (time.Duration, 
 func (a *Adapter) succeed(ctx context.Context, j *job, output jsontext.Value) (time.Duration, bool) {
 	r := a.submit(ctx, j, a.success(j, output))
 	if notTaken(r) {
-		told, _ := fault.As(r.Err)
-		return a.failed(ctx, j, codeBadResult, "The result cannot be taken: "+cut(told.Message))
+		refusal, _ := fault.As(r.Err)
+		return a.failed(ctx, j, codeBadResult, "The result cannot be taken: "+cut(refusal.Message))
 	}
 	return a.ended(ctx, j, r)
 }

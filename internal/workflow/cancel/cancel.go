@@ -197,8 +197,8 @@ func (k *Kind) result(ctx context.Context, r *engine.Result) (bulk.Result, error
 	case r.Err != nil:
 		out.Outcome = bulk.Failed
 		d.Code, d.Message = "INTERNAL_ERROR", "internal error"
-		if told, ok := fault.As(r.Err); ok && told.Message != "" && fault.KindOf(r.Err) != fault.Internal {
-			d.Code, d.Message = told.Code, told.Message
+		if failure, ok := fault.As(r.Err); ok && failure.Message != "" && fault.KindOf(r.Err) != fault.Internal {
+			d.Code, d.Message = failure.Code, failure.Message
 		} else {
 			k.log.ErrorContext(ctx, "an execution could not be cancelled", "error", r.Err)
 		}

@@ -144,8 +144,8 @@ func TestAnExecutionThatSomebodyHoldsFailsAloneAndForNow(t *testing.T) {
 	r.clock.Move(10 * time.Second) // its lease runs out
 	r.settle()
 	for _, err := range []error{(*both)[0].Err, unit} {
-		if told, ok := fault.As(err); !ok || told.Kind != fault.Unavailable || told.Code != "STORAGE_BUSY" ||
-			told.RetryAfter == 0 {
+		if failure, ok := fault.As(err); !ok || failure.Kind != fault.Unavailable || failure.Code != "STORAGE_BUSY" ||
+			failure.RetryAfter == 0 {
 			t.Errorf("got %v", err)
 		}
 	}
