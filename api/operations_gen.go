@@ -4,7 +4,7 @@ package api
 
 // prefixes are how the paths of each surface begin.
 var prefixes = map[string][]string{
-	"crm":      {"/records", "/metadata", "/sharing", "/search", "/reports", "/approvals", "/automation"},
+	"crm":      {"/records", "/names", "/metadata", "/sharing", "/search", "/reports", "/approvals", "/automation"},
 	"recheck":  {"/pdca", "/gui"},
 	"workflow": {"/api/workflow-"},
 }
@@ -322,6 +322,7 @@ var operations = []Operation{
 		"crm", "metadata:write", "metadata.write", "", false,
 	},
 	{"metrics", "GET", "/metrics", "core", "", "server", "", false},
+	{"nameIDs", "POST", "/names", "crm", "records:read", "records.read", "", false},
 	{"contract", "GET", "/openapi.yaml", "core", "", "server", "", false},
 	{"downloadArtifact", "GET", "/pdca/artifacts/{artifact_id}/content", "recheck", "", "pdca.read", "", false},
 	{

@@ -66,6 +66,13 @@ func (c Records) History(ctx context.Context, object, id string, at Paging) (*Pa
 	return list[RecordEntry](ctx, c.transport, pathOf(recordPath+"/history", object, id), nil, at)
 }
 
+// Names says what ids stand for, up to 500 of them: definitions, territories and records. A user is also found by its
+// subject. What there is not, and what the caller may not see, is left out.
+func (c Records) Names(ctx context.Context, ids ...string) ([]NameOfID, error) {
+	found, _, err := exchange[namesFound](ctx, c.transport, call{method: http.MethodPost, path: "/names"}, namesWanted{ids})
+	return found.Items, err
+}
+
 // Bulk does up to 200 operations on records of one object in one transaction. With
 // allOrNone the first that is refused refuses all, as an *Error.
 func (c Records) Bulk(

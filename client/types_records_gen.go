@@ -7,6 +7,32 @@ import (
 	"time"
 )
 
+// namesWanted: ids of which the names are wanted.
+type namesWanted struct {
+	// Ids, or the subjects of users.
+	IDs []string `json:"ids"`
+}
+
+// NameOfID: what an id stands for.
+type NameOfID struct {
+	// What was asked for.
+	Of string `json:"of"`
+	// `record`, `territory`, or a kind of definition as `user`, `role`, `group`,
+	// `permission-set`, `sharing-rule`, `validation-rule`, `workflow-rule`, `scheduled-job`,
+	// `approval-process`.
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	// Of a record.
+	Object string `json:"object,omitempty"`
+	// What people call it.
+	Label string `json:"label"`
+}
+
+// namesFound: what ids stand for.
+type namesFound struct {
+	Items []NameOfID `json:"items"`
+}
+
 // Record: a record as the caller may see it.
 type Record struct {
 	ID     string `json:"id"`

@@ -26,7 +26,8 @@ func (a *App) newServices(models *metadata.Models) []*Part {
 		Now: now, Log: a.log,
 	})
 	a.Records = records.New(a.DB, records.Config{
-		Models: models, Visible: a.Sharing, Publisher: a.Bus, Rules: automation.Rules{}, KeyRetention: keep, Now: now,
+		Models: models, Visible: a.Sharing, Territories: a.Sharing.Territories, Publisher: a.Bus,
+		Rules: automation.Rules{}, KeyRetention: keep, Now: now,
 	})
 	a.Approvals = approval.New(a.DB, approval.Config{
 		Models: models, Core: a.Records, Records: reads, Locks: records.Locks{}, Publisher: a.Bus, Engine: a.Engine,

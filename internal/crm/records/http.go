@@ -40,6 +40,7 @@ func (s *Records) Routes(log *slog.Logger) []gate.Route {
 		{Operation: "updateRecord", Do: a.update},
 		{Operation: "deleteRecord", Do: a.remove},
 		{Operation: "listRecordHistory", Do: a.history},
+		{Operation: "nameIDs", Do: rest.NoQuery(a.names)},
 	}, a.partRoutes()...))
 }
 

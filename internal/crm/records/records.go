@@ -25,6 +25,7 @@ type Config struct {
 	Models       kit.Models
 	Visible      Visible
 	Publisher    Publisher
+	Territories  Territories      // nil: there are none
 	Rules        Rules            // nil: nothing is done before a save
 	KeyRetention time.Duration    // how long an idempotency key is remembered; 0: 30 days
 	Now          func() time.Time // nil: the machine's clock

@@ -70,6 +70,23 @@ func territory(ctx context.Context, tx *sqldb.Tx, tenant, id string) (t Territor
 	return all[0], nil
 }
 
+// TerritoryNames are the names of those of a tenant that have one of the ids.
+func (*Territories) TerritoryNames(ctx context.Context, tx *sqldb.Tx, tenant string, ids []string) (
+	map[string]string, error,
+) {
+	names := map[string]string{}
+	if len(ids) == 0 {
+		return names, nil
+	}
+	var b sqldb.Binds
+	b.Add(tenant)
+	all, err := territories(ctx, tx, tenant, "AND "+b.OneOf(tx, "id", ids), b.Args()[1:]...)
+	for i := range all {
+		names[all[i].ID] = all[i].Name
+	}
+	return names, err
+}
+
 // List are a page of a tenant's territories by id, and how many there are.
 func (s *Territories) List(ctx context.Context, tenant string, offset, limit int) (
 	page []Territory, total int, err error,
