@@ -62,11 +62,9 @@ func (i issuer) bearer(claims jwt.MapClaims) []string {
 }
 
 // tokenRoutes are the routes that go by the caller's token; the others are those of
-// workflow events.
+// workflow events and of the events of triggers, which go by secrets.
 func tokenRoutes() []gate.Route {
-	return slices.DeleteFunc(app.Routes(), func(r gate.Route) bool {
-		return r.Pass != nil && r.Surface == gate.Workflow
-	})
+	return slices.DeleteFunc(app.Routes(), func(r gate.Route) bool { return r.Pass != nil })
 }
 
 // coreRoutes are those of them that go by the default audience and have the error shape
