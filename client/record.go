@@ -69,7 +69,8 @@ func (c Records) History(ctx context.Context, object, id string, at Paging) (*Pa
 // Names says what ids stand for, up to 500 of them: definitions, territories and records. A user is also found by its
 // subject. What there is not, and what the caller may not see, is left out.
 func (c Records) Names(ctx context.Context, ids ...string) ([]NameOfID, error) {
-	found, _, err := exchange[namesFound](ctx, c.transport, call{method: http.MethodPost, path: "/names"}, namesWanted{ids})
+	q := call{method: http.MethodPost, path: "/names"}
+	found, _, err := exchange[namesFound](ctx, c.transport, q, namesWanted{ids})
 	return found.Items, err
 }
 

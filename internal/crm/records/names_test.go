@@ -15,8 +15,10 @@ func TestNamesAreOfWhatTheCallerMaySee(t *testing.T) {
 		anna.Value.(*model.User).Subject = "anna"
 		r.Define(tenantA, anna, user(ben, "Ben", sales), set(sales, nil))
 		r.Define(tenantB, user(ben, "Another Ben"))
-		hers := r.do(Caller{Tenant: tenantA, Subject: ann}, "Account", Op{Kind: Create, Fields: r.fieldsOf(`{"Name":"Hers"}`)})
-		his := r.do(Caller{Tenant: tenantA, Subject: ben}, "Account", Op{Kind: Create, Fields: r.fieldsOf(`{"Name":"His"}`)})
+		create := func(as, fields string) View {
+			return r.do(Caller{Tenant: tenantA, Subject: as}, "Account", Op{Kind: Create, Fields: r.fieldsOf(fields)})
+		}
+		hers, his := create(ann, `{"Name":"Hers"}`), create(ben, `{"Name":"His"}`)
 		account := func(of string, v View, label string) Name {
 			return Name{Of: of, Kind: "record", ID: v.ID, Object: "Account", Label: label}
 		}
