@@ -183,6 +183,10 @@ var operations = []Operation{
 		"core", "tasks:work", "executions.write", "X-Idempotency-Key", true,
 	},
 	{
+		"getNodeOutput", "GET", "/executions/{executionId}/nodes/{nodeId}/output",
+		"core", "tasks:work", "executions.read", "", false,
+	},
+	{
 		"reportNodeProgress", "POST", "/executions/{executionId}/nodes/{nodeId}/progress",
 		"core", "tasks:work", "executions.write", "X-Idempotency-Key", true,
 	},

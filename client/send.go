@@ -43,7 +43,18 @@ func (c *transport) sendCommand(ctx context.Context, cmd Command) (Answer, error
 	}
 	a, replay, err := post[Answer](ctx, c, pathOf(e.path, e.execution, e.node), e.key, e.raw)
 	a.Replay = replay
+	a.got(c)
 	return a, err
+}
+
+// got says where the tasks of an answer are from.
+func (a *Answer) got(c *transport) {
+	if a.Task != nil {
+		a.Task.from = c
+	}
+	for i := range a.Tasks {
+		a.Tasks[i].from = c
+	}
 }
 
 // SendAll sends commands together, in as few requests as they fit into, and gives
@@ -122,6 +133,7 @@ func (c *Client) deliver(ctx context.Context, all []encoded, which []int, retryF
 	results := make([]Result, n)
 	for i := range got.Results {
 		results[i] = got.Results[i].result()
+		results[i].got(c.transport)
 	}
 	return results, nil
 }

@@ -14,17 +14,21 @@ type Tasks struct{ *transport }
 
 // Task is work that a worker got: one attempt of one node, started for it.
 type Task struct {
-	ExecutionID string                     `json:"executionId"`
-	NodeID      string                     `json:"nodeId"`
-	Attempt     int                        `json:"attempt"`
-	GraphID     string                     `json:"graphId"`
-	Queue       string                     `json:"queue"`
-	Input       json.RawMessage            `json:"input,omitempty"`     // that the node declares, else of the execution
-	Error       *Failure                   `json:"error,omitempty"`     // why, of a Task that a failure edge led to
-	Outputs     map[string]json.RawMessage `json:"outputs"`             // of the direct predecessors, by node
-	LeaseUntil  time.Time                  `json:"leaseUntil,omitzero"` // zero: the Task has no lease
+	ExecutionID string          `json:"executionId"`
+	NodeID      string          `json:"nodeId"`
+	Attempt     int             `json:"attempt"`
+	GraphID     string          `json:"graphId"`
+	Queue       string          `json:"queue"`
+	Input       json.RawMessage `json:"input,omitempty"`     // that the node declares, else of the execution
+	Error       *Failure        `json:"error,omitempty"`     // why, of a Task that a failure edge led to
+	LeaseUntil  time.Time       `json:"leaseUntil,omitzero"` // zero: the Task has no lease
+	// Outputs are those of the nodes before this one, by node: of the direct predecessors all, of earlier
+	// ones the small. The large ones are in OutputRefs; DecodeOutput reads both.
+	Outputs    map[string]json.RawMessage `json:"outputs"`
+	OutputRefs map[string]DataRef         `json:"outputRefs,omitempty"`
 
-	hold *hold // of the Worker that handles it
+	from *transport // that got it
+	hold *hold      // of the Worker that handles it
 }
 
 // Ref names the attempt.
@@ -38,16 +42,37 @@ func (t *Task) DecodeInput(v any) error {
 	return nil
 }
 
-// DecodeOutput reads what a direct predecessor put out into v.
+// DecodeOutput reads what a node before this one put out into v. A large output is read from the server.
 func (t *Task) DecodeOutput(nodeID string, v any) error {
-	output, ok := t.Outputs[nodeID]
-	if !ok {
-		return fmt.Errorf("client: node %s did not put out anything for %s", nodeID, t.NodeID)
+	output, err := t.output(nodeID)
+	if err != nil {
+		return err
 	}
 	if err := json.Unmarshal(output, v); err != nil {
 		return fmt.Errorf("client: the output of node %s: %w", nodeID, err)
 	}
 	return nil
+}
+
+func (t *Task) output(nodeID string) (json.RawMessage, error) {
+	if output, ok := t.Outputs[nodeID]; ok {
+		return output, nil
+	}
+	if _, ok := t.OutputRefs[nodeID]; !ok || t.from == nil {
+		return nil, fmt.Errorf("client: node %s did not put out anything for %s", nodeID, t.NodeID)
+	}
+	ctx := context.Background()
+	if t.hold != nil {
+		ctx = t.hold.ctx
+	}
+	return Tasks{t.from}.Output(ctx, t.ExecutionID, nodeID)
+}
+
+// Output reads what a node has put out.
+func (c Tasks) Output(ctx context.Context, executionID, nodeID string) (json.RawMessage, error) {
+	path := pathOf("/executions/{executionId}/nodes/{nodeId}/output", executionID, nodeID)
+	output, _, err := exchange[json.RawMessage](ctx, c.transport, call{method: http.MethodGet, path: path}, nil)
+	return output, err
 }
 
 // Claim asks for ready tasks. Lease and Wait are whole seconds.
@@ -75,6 +100,9 @@ func (c Tasks) claim(ctx context.Context, claim Claim, retryFor time.Duration) (
 		WorkerID: claim.WorkerID, Queues: claim.Queues, Max: claim.Max,
 		WaitSeconds: int(claim.Wait / time.Second), LeaseSeconds: int(claim.Lease / time.Second),
 	})
+	for i := range got.Tasks {
+		got.Tasks[i].from = c.transport
+	}
 	return got.Tasks, err
 }
 

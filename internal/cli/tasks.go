@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/user"
 	"slices"
@@ -15,6 +17,7 @@ import (
 // tasksCmd is `renga tasks`: the work of a worker, by hand.
 type tasksCmd struct {
 	Claim    tasksClaimCmd    `cmd:"" help:"Claim ready tasks; they are started for you."`
+	Output   tasksOutputCmd   `cmd:"" help:"Show what a node has put out."`
 	Progress tasksProgressCmd `cmd:"" help:"Report the progress of a task, and renew its lease."`
 	Complete tasksCompleteCmd `cmd:"" help:"Complete a task."`
 	Fail     tasksFailCmd     `cmd:"" help:"Report that a task failed."`
@@ -88,6 +91,9 @@ func printTasks(p *printer, tasks []client.Task) {
 		for node, output := range t.Outputs {
 			outputs = append(outputs, node+"="+string(output))
 		}
+		for node, ref := range t.OutputRefs {
+			outputs = append(outputs, fmt.Sprintf("%s=(%d bytes)", node, ref.Size))
+		}
 		slices.Sort(outputs)
 		failed := ""
 		if t.Error != nil {
@@ -98,6 +104,22 @@ func printTasks(p *printer, tasks []client.Task) {
 			strings.Join(outputs, " "),
 		}
 	}).print(p, tasks)
+}
+
+type tasksOutputCmd struct {
+	ID   string `arg:"" help:"Id of the execution."`
+	Node string `arg:"" help:"Id of the node."`
+}
+
+func (tasksOutputCmd) Help() string {
+	return `A claim shows the outputs of the nodes before a task, and of large ones only how many bytes they have.
+
+Examples:
+  renga tasks output 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 quote`
+}
+
+func (c *tasksOutputCmd) Run(ctx context.Context, r *remote) error {
+	return show(r, func(p *printer, output json.RawMessage) { p.line("%s", output) })(r.Tasks.Output(ctx, c.ID, c.Node))
 }
 
 type tasksCompleteCmd struct {

@@ -102,24 +102,38 @@ func appendTask(dst []byte, t *engine.Task) []byte {
 	if t.Error != nil {
 		dst = appendError(append(dst, `,"error":`...), t.Error)
 	}
-	dst = append(dst, `,"outputs":{`...)
+	dst = appendByNode(append(dst, `,"outputs":`...), t.Outputs, func(dst []byte, output flow.Data) []byte {
+		return append(dst, output...)
+	})
+	if len(t.OutputRefs) > 0 {
+		dst = appendByNode(append(dst, `,"outputRefs":`...), t.OutputRefs, appendRef)
+	}
+	if t.LeaseUntil != 0 {
+		dst = append(dst, `,"leaseUntil":"`...)
+		dst = append(append(dst, t.LeaseUntil.String()...), '"')
+	}
+	return append(dst, '}')
+}
+
+func appendRef(dst []byte, ref engine.OutputRef) []byte {
+	dst = strconv.AppendUint(append(dst, `{"seq":`...), ref.Seq, 10)
+	return append(strconv.AppendInt(append(dst, `,"size":`...), int64(ref.Size), 10), '}')
+}
+
+// appendByNode writes an object with a member for each node, in order: a replay must be equal.
+func appendByNode[V any](dst []byte, of map[string]V, value func(dst []byte, v V) []byte) []byte {
 	var few [8]string
-	nodes := few[:0] // in order: a replay must be equal
-	for node := range t.Outputs {
+	nodes := few[:0]
+	for node := range of {
 		nodes = append(nodes, node)
 	}
 	slices.Sort(nodes)
+	dst = append(dst, '{')
 	for i, node := range nodes {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendText(dst, node)
-		dst = append(append(dst, ':'), t.Outputs[node]...)
-	}
-	dst = append(dst, '}')
-	if t.LeaseUntil != 0 {
-		dst = append(dst, `,"leaseUntil":"`...)
-		dst = append(append(dst, t.LeaseUntil.String()...), '"')
+		dst = value(append(appendText(dst, node), ':'), of[node])
 	}
 	return append(dst, '}')
 }

@@ -181,7 +181,8 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /events/bulks/{bulkId}/items": "events:read",
 		"GET /search":                      "search:read",
 
-		"GET /executions/by-key/{graphId}/{businessKey}": "executions:read",
+		"GET /executions/by-key/{graphId}/{businessKey}":      "executions:read",
+		"GET /executions/{executionId}/nodes/{nodeId}/output": "tasks:work",
 
 		"GET /bulks": "executions:read", "GET /bulks/{bulkId}": "executions:read",
 		"GET /bulks/{bulkId}/items": "executions:read",

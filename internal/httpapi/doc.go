@@ -40,6 +40,7 @@ type Commands interface {
 type Reads interface {
 	Execution(ctx context.Context, tenant string, id flow.ID, at uint64) (engine.View, error)
 	ByKey(ctx context.Context, key engine.BusinessKey) (engine.View, error)
+	Output(ctx context.Context, tenant string, id flow.ID, node string) (flow.Data, error)
 	Head(ctx context.Context, tenant string, id flow.ID) (status flow.Status, last uint64, err error)
 	Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error)
 	Commands(ctx context.Context, q engine.CommandQuery) ([]engine.Decided, int, error)
@@ -107,6 +108,7 @@ func (a *API) Routes() []gate.Route {
 		{Operation: "listExecutions", Heavy: true, Do: a.list},
 		{Operation: "getExecution", Do: a.execution},
 		{Operation: "getExecutionByKey", Do: rest.NoQuery(a.byKey)},
+		{Operation: "getNodeOutput", Do: rest.NoQuery(a.output)},
 		{Operation: "listEvents", Heavy: true, Do: a.events},
 		{Operation: "listCommands", Heavy: true, Do: a.decided},
 		{Operation: "streamEvents", Open: gate.OpenStreams, Stream: true, Do: a.stream},

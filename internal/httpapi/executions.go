@@ -34,6 +34,16 @@ func (a *API) byKey(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	return gate.Reply{Body: showExecution(&view)}, nil
 }
 
+// output answers GET /executions/{executionId}/nodes/{nodeId}/output.
+func (a *API) output(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	id, err := executionID(c.Path("executionId"))
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	output, err := a.cfg.Reads.Output(ctx, c.Principal.Tenant, id, c.Path("nodeId"))
+	return gate.Reply{Body: output}, err
+}
+
 // events answers GET /executions/{executionId}/events. The log has no gaps, so a
 // page is a range of sequence numbers.
 func (a *API) events(ctx context.Context, c *gate.Call) (gate.Reply, error) {

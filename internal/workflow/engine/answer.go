@@ -2,8 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"math"
-	"slices"
 
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -20,70 +18,6 @@ func (b *batch) answer(ent *entry, r *record) (Answer, error) {
 	task, err := b.task(ent, *r.Task)
 	ans.Task = &task
 	return ans, err
-}
-
-// task is a started Task with everything a worker needs.
-func (b *batch) task(ent *entry, ref taskRef) (Task, error) {
-	if err := b.planOf(ent); err != nil {
-		return Task{}, err
-	}
-	i, _ := ent.plan.Node(ref.Node)
-	t := Task{
-		Execution: ent.state.Execution, Node: ref.Node, Attempt: ref.Attempt, GraphID: ent.state.GraphID,
-		Queue: ent.plan.Spec(i).Queue, Input: ent.state.Input, LeaseUntil: ref.LeaseUntil,
-	}
-	n := ent.state.Nodes[i]
-	t.Error = ent.state.ErrorAt(n)
-	var need flow.Need
-	if n.Input.Seq != 0 {
-		need = append(need, n.Input.Seq)
-	}
-	for _, p := range ent.plan.Preds(i) {
-		if seq := ent.state.Nodes[p].Output.Seq; seq != 0 {
-			need = append(need, seq)
-		}
-	}
-	slices.Sort(need)
-	read := make(map[uint64]flow.Data, len(need))
-	if _, err := b.outputs(ent, need, math.MaxInt, read); err != nil {
-		return Task{}, err
-	}
-	whole := func(b flow.Blob) flow.Data {
-		if b.Seq != 0 {
-			return read[b.Seq]
-		}
-		return b.Inline
-	}
-	if input := whole(n.Input); input != nil {
-		t.Input = input
-	}
-	for _, p := range ent.plan.Preds(i) {
-		n := ent.state.Nodes[p]
-		data := whole(n.Output)
-		if data == nil {
-			continue
-		}
-		if t.Outputs == nil {
-			t.Outputs = make(map[string]flow.Data, 1)
-		}
-		t.Outputs[n.ID] = data
-	}
-	return t, nil
-}
-
-func (b *batch) tasks(tenant string, refs []taskRef) (tasks []Task, err error) {
-	for _, ref := range refs {
-		ent, err := b.entry(tenant, ref.Execution)
-		if err != nil {
-			return nil, err
-		}
-		task, err := b.task(ent, ref)
-		if err != nil {
-			return nil, err
-		}
-		tasks = append(tasks, task)
-	}
-	return tasks, nil
 }
 
 // outputs reads the data of events, in their order, each row of the log once. It is full, and the

@@ -57,27 +57,6 @@ type Result struct {
 	Err    error
 }
 
-// Task is work that a worker got.
-type Task struct {
-	Execution  flow.ID
-	Node       string
-	Attempt    int
-	GraphID    string
-	Queue      string
-	Input      flow.Data            // what the Task declares, else the input of the execution
-	Error      *flow.Error          // the first failure of those that led to it over a failure edge
-	Outputs    map[string]flow.Data // of the direct predecessors
-	LeaseUntil flow.Time
-}
-
-func (t *Task) size() int {
-	n := len(t.Input)
-	for _, output := range t.Outputs {
-		n += len(output)
-	}
-	return n
-}
-
 // ClaimRequest asks for ready tasks.
 type ClaimRequest struct {
 	Tenant        string

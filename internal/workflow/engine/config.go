@@ -16,6 +16,8 @@ const (
 	MaxWindow      = 1024     // ready tasks of one queue that are held in memory
 	MaxLate        = 100      // late results that are kept of one execution
 	MaxLateBytes   = 64 << 10 // of one late result
+	MaxTaskOutputs = 64 << 10 // bytes of the outputs of earlier nodes that a Task carries
+	MaxTaskNodes   = 1000     // nodes before its direct predecessors that a claim looks at for a Task
 	sweepLimit     = 500      // executions whose deadlines are looked at in one commit
 
 	snapshotFrom   = 32 << 10 // bytes of log without a snapshot before one is taken

@@ -66,6 +66,29 @@ func (r *Reads) ByKey(ctx context.Context, key BusinessKey) (View, error) {
 	return r.Execution(ctx, key.Tenant, id, 0)
 }
 
+// Output is what a node has put out.
+func (r *Reads) Output(ctx context.Context, tenant string, id flow.ID, node string) (flow.Data, error) {
+	view, err := r.Execution(ctx, tenant, id, 0)
+	if err != nil {
+		return nil, err
+	}
+	n, _ := view.State.Find(node)
+	switch {
+	case n == nil:
+		return nil, flow.NoNode(id, node)
+	case n.Output.Size == 0:
+		return nil, fault.New(fault.NotFound, "OUTPUT_NOT_FOUND",
+			"node %s is %v and has put out nothing", node, n.Status)
+	case n.Output.Seq == 0:
+		return n.Output.Inline, nil
+	}
+	events, _, err := r.Events(ctx, tenant, id, n.Output.Seq, 1)
+	if err != nil {
+		return nil, err
+	}
+	return flow.DataOf(events[0].Payload), nil
+}
+
 // Head is the status of an execution and the seq of its last event.
 func (r *Reads) Head(ctx context.Context, tenant string, id flow.ID) (flow.Status, uint64, error) {
 	head, newest, err := r.store.Head(ctx, tenant, id)

@@ -36,13 +36,18 @@ func (d *draft) forward() error {
 	return nil
 }
 
+// NoNode says that an execution has no such node.
+func NoNode(execution ID, node string) error {
+	return fault.New(fault.NotFound, "NODE_NOT_FOUND", "execution %s has no node %q", execution, shorten(node))
+}
+
 // node finds the node of a command and asks the guards that all of them share. From here on its
 // last event is the cause of the first of the decision.
 func (d *draft) node() (int, error) {
 	id := d.command.Target()
 	i, ok := d.plan.Node(id)
 	if !ok {
-		return -1, fault.New(fault.NotFound, "NODE_NOT_FOUND", "execution %s has no node %q", d.Execution, shorten(id))
+		return -1, NoNode(d.Execution, id)
 	}
 	if err := d.forward(); err != nil {
 		return -1, err

@@ -30,6 +30,7 @@ type Stress struct {
 	Executions int
 	Events     int
 	Large      int // outputs that a state holds by reference
+	OutputRefs int // outputs that a task names and does not carry
 	Snapshots  int
 	Fetched    int // reads of histories: nothing, or nothing current, was cached
 

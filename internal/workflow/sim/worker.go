@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -208,21 +209,60 @@ func (cr *crew) got(x *audited, t engine.Task, worker string) {
 	case t.Queue != x.plan.Spec(i).Queue || t.GraphID != x.state.GraphID || !bytes.Equal(t.Input, x.state.Input):
 		cr.w.fail("task %s: queue %s, graph %s, input %s", name, t.Queue, t.GraphID, t.Input)
 	}
+	cr.checkOutputs(x, &t, name)
+	cr.held = append(cr.held, held{t, x.tenant, started.WorkerID})
+}
+
+// checkOutputs compares the outputs of a task with those of the nodes from where edges lead to it, level by level.
+func (cr *crew) checkOutputs(x *audited, t *engine.Task, name string) {
+	defer func(calm bool) { cr.w.calm = calm }(cr.w.calm)
+	cr.w.calm = true
+	seen, level, first, room := map[string]bool{t.Node: true}, []string{t.Node}, true, engine.MaxTaskOutputs
 	want := map[string]flow.Data{}
-	for _, p := range x.plan.Preds(i) {
-		if data := x.output(x.state.Nodes[p].Output); data != nil {
-			want[x.state.Nodes[p].ID] = data
+	refs := map[string]int{}
+	for len(level) > 0 {
+		var next []string
+		for _, to := range level {
+			for _, e := range x.plan.Graph.Edges {
+				if e.To == to && !seen[e.From] {
+					seen[e.From] = true
+					next = append(next, e.From)
+				}
+			}
 		}
+		for _, id := range next {
+			n, _ := x.state.Find(id)
+			data := x.output(n.Output)
+			switch {
+			case data == nil:
+			case first:
+				want[id] = data
+			case len(data) <= flow.MaxInline && len(data) <= room:
+				room -= len(data)
+				want[id] = data
+			default:
+				refs[id] = len(data)
+			}
+		}
+		level, first = next, false
 	}
-	if len(want) != len(t.Outputs) {
-		cr.w.fail("task %s: %d outputs, want %d", name, len(t.Outputs), len(want))
+	if len(want) != len(t.Outputs) || len(refs) != len(t.OutputRefs) {
+		cr.w.fail("task %s: %d outputs and %d refs, want %d and %d", name, len(t.Outputs), len(t.OutputRefs), len(want),
+			len(refs))
 	}
 	for id, data := range want {
 		if !bytes.Equal(t.Outputs[id], data) {
 			cr.w.fail("task %s: output %.80s of %s, want %.80s", name, t.Outputs[id], id, data)
 		}
 	}
-	cr.held = append(cr.held, held{t, x.tenant, started.WorkerID})
+	for id, size := range refs {
+		got, err := cr.w.audit.reader.Output(context.Background(), x.tenant, t.Execution, id)
+		n, _ := x.state.Find(id)
+		if err != nil || t.OutputRefs[id].Size != size || !bytes.Equal(got, x.output(n.Output)) {
+			cr.w.fail("task %s: ref %v to %.80s of %s, %v", name, t.OutputRefs[id], got, id, err)
+		}
+		cr.w.stress.OutputRefs++
+	}
 }
 
 // work is something that the worker of a task says, in time or not.
