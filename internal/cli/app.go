@@ -82,6 +82,7 @@ type App struct {
 	screen     screen // what standard output can do
 	notice     screen // what standard error can do
 	asks       bool   // somebody is there to answer a question
+	silent     bool   // what is said is not to be read (remote.learn)
 	keyed      bool   // the command takes an idempotency key
 	eventToken string // of workflow events and templates
 	flaw       error  // of the flags that say where to connect and as whom
@@ -195,7 +196,9 @@ func (a *App) misused(wrong *kong.ParseError) int {
 
 // say writes a line about what is under way to standard error.
 func (a *App) say(format string, args ...any) {
-	fmt.Fprintln(a.Err, a.notice.sprintf(format, args...))
+	if !a.silent {
+		fmt.Fprintln(a.Err, a.notice.sprintf(format, args...))
+	}
 }
 
 // ask asks on standard error; only a plain yes counts.

@@ -24,11 +24,14 @@ type approvalComment struct {
 
 func printApproval(p *printer, one *client.Approval) {
 	pairs := []any{
-		"ID", one.ID, "Record", one.Object + " " + one.RecordID, "Process", one.ProcessName, "Status", one.Status,
-		"Submitted", instant(one.SubmittedAt) + " by " + one.SubmittedBy + with(": ", one.Comment),
+		"ID", one.ID, "Record",
+		phrase{one.Object, " ", named(one.RecordID)},
+		"Process", one.ProcessName, "Status", one.Status,
+		"Submitted",
+		phrase{one.SubmittedAt, " by ", named(one.SubmittedBy), with(": ", one.Comment)},
 	}
 	if d := one.Decision; d != nil {
-		pairs = append(pairs, "Decided", instant(d.DecidedAt)+" by "+d.DecidedBy+with(": ", d.Comment))
+		pairs = append(pairs, "Decided", phrase{d.DecidedAt, " by ", named(d.DecidedBy), with(": ", d.Comment)})
 	}
 	if o := one.Outcome; o != nil {
 		pairs = append(pairs, "Outcome", outcomeText(o))
@@ -53,13 +56,13 @@ func outcomeText(o *client.ApprovalOutcome) string {
 
 // stageRows are the lines of a stage: what was decided, and whom it waits for.
 func stageRows(i int, s *client.ApprovalStage) (rows [][]any) {
-	row := func(user, what string) {
-		rows = append(rows, []any{i, s.Name, s.Status, user, what})
+	row := func(user string, what phrase) {
+		rows = append(rows, []any{i, s.Name, s.Status, named(user), what})
 	}
 	for _, d := range s.Decisions {
-		what := d.Decision + " at " + instant(d.DecidedAt) + with(": ", d.Comment)
+		what := phrase{d.Decision, " at ", d.DecidedAt, with(": ", d.Comment)}
 		if d.ApproverID != d.UserID {
-			what += ", in the place of " + d.ApproverID
+			what = append(what, ", in the place of ", named(d.ApproverID))
 		}
 		row(d.UserID, what)
 	}
@@ -67,22 +70,23 @@ func stageRows(i int, s *client.ApprovalStage) (rows [][]any) {
 		if who.Decided {
 			continue
 		}
-		var via []string
+		what := phrase{"may decide"}
+		lead := ", as "
 		for _, m := range who.Via {
 			of := " "
 			if m.Type == "Manager" {
 				of = " of "
 			}
-			via = append(via, strings.ToLower(m.Type)+of+m.ID)
+			what = append(what, lead, strings.ToLower(m.Type), of, named(m.ID))
+			lead = ", "
 		}
-		what := "may decide, as " + strings.Join(via, ", ")
 		if who.DelegateID != "" {
-			what += "; delegated to " + who.DelegateID
+			what = append(what, "; delegated to ", named(who.DelegateID))
 		}
 		row(who.UserID, what)
 	}
 	if len(rows) == 0 {
-		row("", "")
+		row("", nil)
 	}
 	return rows
 }
@@ -111,7 +115,7 @@ type approvalListCmd struct {
 	Status      string `placeholder:"STATUS" help:"PENDING, APPROVED, REJECTED or RECALLED."`
 	Object      string `placeholder:"NAME" help:"Of records of this object."`
 	Record      string `placeholder:"UUID" help:"Of this record."`
-	SubmittedBy string `placeholder:"UUID" help:"That this user has submitted."`
+	SubmittedBy string `placeholder:"USER" help:"That this user has submitted, by id or subject."`
 	paging
 }
 
@@ -122,15 +126,24 @@ func (approvalListCmd) Help() string {
 }
 
 func (c *approvalListCmd) Run(ctx context.Context, r *remote) error {
+	by, err := r.userID(ctx, "--submitted-by", c.SubmittedBy)
+	if err != nil {
+		return err
+	}
 	const head = "ID, STATUS, STAGE, RECORD, SUBMITTED, BY"
 	return tabulate(r, &c.paging, columns(head, func(one *client.ApprovalSummary) []any {
 		at := ""
 		if one.CurrentStageIndex < len(one.StageNames) {
 			at = one.StageNames[one.CurrentStageIndex]
 		}
-		return []any{one.ID, one.Status, at, one.Object + " " + one.RecordID, one.SubmittedAt, one.SubmittedBy}
+		return []any{
+			one.ID, one.Status, at,
+			phrase{one.Object, " ", named(one.RecordID)},
+			one.SubmittedAt,
+			named(one.SubmittedBy),
+		}
 	}))(r.Approvals.List(ctx, client.ApprovalQuery{
-		Assigned: c.Assigned, Status: c.Status, Object: c.Object, RecordID: c.Record, SubmittedBy: c.SubmittedBy,
+		Assigned: c.Assigned, Status: c.Status, Object: c.Object, RecordID: c.Record, SubmittedBy: by,
 		Paging: c.at(),
 	}))
 }
@@ -173,7 +186,7 @@ func (c *approvalDecideCmd) Run(ctx context.Context, r *remote) error {
 
 type approvalDelegateCmd struct {
 	ID string `arg:"" help:"Id of the approval."`
-	To string `required:"" placeholder:"UUID" help:"User who decides instead."`
+	To string `required:"" placeholder:"USER" help:"User who decides instead, by id or subject."`
 	approvalComment
 }
 
@@ -181,11 +194,15 @@ func (approvalDelegateCmd) Help() string {
 	return `The other one can give it on, or back.
 
 Examples:
-  renga approval delegate 0199c1a6-0000-7000-8000-000000000001 --to 0199c1a4-0000-7000-8000-000000000022`
+  renga approval delegate 0199c1a6-0000-7000-8000-000000000001 --to mika`
 }
 
 func (c *approvalDelegateCmd) Run(ctx context.Context, r *remote) error {
-	return show(r, printApproval)(r.Approvals.Delegate(ctx, c.ID, c.To, c.Comment))
+	to, err := r.userID(ctx, "--to", c.To)
+	if err != nil {
+		return err
+	}
+	return show(r, printApproval)(r.Approvals.Delegate(ctx, c.ID, to, c.Comment))
 }
 
 type approvalRecallCmd struct {

@@ -48,7 +48,7 @@ func (c *auditListCmd) Run(ctx context.Context, r *remote) error {
 	const head = "TIME, BY, ACTION, SUBJECT, OUTCOME, REASON, CORRELATION, WHAT"
 	return tabulate(r, &c.paging, columns(head, func(e *client.AuditEntry) []any {
 		return []any{
-			e.At, e.Actor, e.Action, e.Subject, e.Outcome + with(": ", e.ReasonCode), e.Reason, e.CorrelationID,
+			e.At, e.Actor, e.Action, named(e.Subject), e.Outcome + with(": ", e.ReasonCode), e.Reason, e.CorrelationID,
 			members(e.Detail),
 		}
 	}))(r.Audit.List(ctx, f, c.at()))

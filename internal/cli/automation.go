@@ -29,7 +29,7 @@ func (automationInboxCmd) Help() string {
 
 func (c *automationInboxCmd) Run(ctx context.Context, r *remote) error {
 	return tabulate(r, &c.paging, columns("ID, AT, MESSAGE, RECORD, READ", func(n *client.Note) []any {
-		return []any{n.ID, n.At, n.Message, n.Object + " " + n.RecordID, n.ReadAt}
+		return []any{n.ID, n.At, n.Message, phrase{n.Object, " ", named(n.RecordID)}, n.ReadAt}
 	}))(r.Automation.Inbox(ctx, c.Unread, c.at()))
 }
 
@@ -68,7 +68,10 @@ func (c *automationTasksCmd) Run(ctx context.Context, r *remote) error {
 	return tabulate(r, &c.paging, columns(
 		"ID, DUE, MESSAGE, RECORD, FOR, DONE BY", func(t *client.UserTask) []any {
 			return []any{
-				t.ID, t.DueOn, t.Message, t.Object + " " + t.RecordID, t.Assignee.Type + " " + t.Assignee.ID, t.DoneBy,
+				t.ID, t.DueOn, t.Message,
+				phrase{t.Object, " ", named(t.RecordID)},
+				phrase{t.Assignee.Type, " ", named(t.Assignee.ID)},
+				named(t.DoneBy),
 			}
 		},
 	))(r.Automation.UserTasks(ctx, c.Done, c.at()))
@@ -132,7 +135,8 @@ func (c *automationRunsCmd) Run(ctx context.Context, r *remote) error {
 	const head = "AT, BY, ACTION, TYPE, RECORD, OUTCOME, RESULT"
 	return tabulate(r, &c.paging, columns(head, func(run *client.ActionRun) []any {
 		return []any{
-			run.At, run.Source + " " + run.RuleName, run.ActionKey, run.Type, run.Object + " " + run.RecordID,
+			run.At, run.Source + " " + run.RuleName, run.ActionKey, run.Type,
+			phrase{run.Object, " ", named(run.RecordID)},
 			run.Outcome, resultOf(run),
 		}
 	}))(r.Automation.ActionRuns(ctx, client.ActionRunQuery{

@@ -167,7 +167,15 @@ func (s screen) cell(value any) string {
 	case time.Time:
 		return instant(v)
 	case client.Actor:
-		return actor(v)
+		return v.Kind + with(" ", clean(s.names.of(v.ID)))
+	case named:
+		return clean(s.names.of(string(v)))
+	case phrase:
+		var b strings.Builder
+		for _, part := range v {
+			b.WriteString(s.cell(part))
+		}
+		return b.String()
 	case jsontext.Value:
 		return clean(string(v))
 	case stdjson.RawMessage:

@@ -64,9 +64,11 @@ type recordName struct {
 
 func printRecord(p *printer, rec *client.Record) {
 	pairs := []any{
-		"ID", rec.ID, "Object", rec.Object, "Owner", rec.OwnerID, "Version", rec.RecordVersion,
-		"Created", instant(rec.CreatedAt) + " by " + rec.CreatedBy,
-		"Updated", instant(rec.UpdatedAt) + " by " + rec.UpdatedBy,
+		"ID", rec.ID, "Object", rec.Object, "Owner", named(rec.OwnerID), "Version", rec.RecordVersion,
+		"Created",
+		phrase{rec.CreatedAt, " by ", named(rec.CreatedBy)},
+		"Updated",
+		phrase{rec.UpdatedAt, " by ", named(rec.UpdatedBy)},
 	}
 	p.pairs(append(pairs, fieldPairs(rec.Fields)...)...)
 }
@@ -74,7 +76,7 @@ func printRecord(p *printer, rec *client.Record) {
 // fieldPairs are the fields of a record by their names.
 func fieldPairs(fields map[string]any) (pairs []any) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		pairs = append(pairs, name, shortly(fields[name]))
+		pairs = append(pairs, name, named(shortly(fields[name])))
 	}
 	return pairs
 }
@@ -144,14 +146,18 @@ func (c *recordListCmd) Run(ctx context.Context, r *remote) error {
 		q.Filters[name] = value
 	}
 	return tabulate(r, &c.paging, columns("ID, NAME, VERSION, FIELDS", func(rec *client.Record) []any {
-		var rest []string
+		var rest phrase
 		for _, name := range slices.Sorted(maps.Keys(rec.Fields)) {
-			if name != "Name" {
-				rest = append(rest, name+"="+shortly(rec.Fields[name]))
+			if name == "Name" {
+				continue
 			}
+			if len(rest) > 0 {
+				rest = append(rest, " ")
+			}
+			rest = append(rest, name, "=", named(shortly(rec.Fields[name])))
 		}
 		name, _ := rec.Fields["Name"].(string)
-		return []any{rec.ID, name, rec.RecordVersion, strings.Join(rest, " ")}
+		return []any{rec.ID, name, rec.RecordVersion, rest}
 	}))(r.Records.List(ctx, c.Object, q))
 }
 
@@ -221,7 +227,7 @@ func (c *recordHistoryCmd) Run(ctx context.Context, r *remote) error {
 			}
 			changes = append(changes, text)
 		}
-		return []any{e.At, e.Action, e.UserID, strings.Join(changes, ", ")}
+		return []any{e.At, e.Action, named(e.UserID), strings.Join(changes, ", ")}
 	}))(r.Records.History(ctx, c.Object, c.ID, c.at()))
 }
 

@@ -98,6 +98,9 @@ func (r *remote) answer(people func(*printer)) error {
 	if r.Output == "json" && raw == nil {
 		return errors.New("the server answered without JSON")
 	}
+	if r.Output != "json" {
+		r.learn(people)
+	}
 	return r.print(raw, people)
 }
 

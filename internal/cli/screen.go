@@ -13,6 +13,7 @@ type screen struct {
 	colours  bool
 	width    int // columns; 0: no limit
 	height   int // lines; 0: no limit
+	names    *names
 }
 
 // look asks what a stream can do. NO_COLOR set to anything and TERM=dumb turn

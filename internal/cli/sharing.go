@@ -2,7 +2,7 @@ package cli
 
 import (
 	"context"
-	"strings"
+	"slices"
 
 	"renga.dev/renga/client"
 )
@@ -17,7 +17,7 @@ type sharingCmd struct {
 type sharingWhyCmd struct {
 	Object string `arg:"" help:"Name of the object."`
 	ID     string `arg:"" help:"Id of the record."`
-	User   string `placeholder:"ID" help:"Of this user alone, with every reason."`
+	User   string `placeholder:"USER" help:"Of this user alone, by id or subject, with every reason."`
 }
 
 func (sharingWhyCmd) Help() string {
@@ -26,10 +26,14 @@ everybody.
 
 Examples:
   renga sharing why Account 0199c1a5-0000-7000-8000-0000000000a1
-  renga sharing why Account 0199c1a5-0000-7000-8000-0000000000a1 --user 0199c1a4-0000-7000-8000-000000000021`
+  renga sharing why Account 0199c1a5-0000-7000-8000-0000000000a1 --user mika`
 }
 
 func (c *sharingWhyCmd) Run(ctx context.Context, r *remote) error {
+	user, err := r.userID(ctx, "--user", c.User)
+	if err != nil {
+		return err
+	}
 	return show(r, func(p *printer, all []client.RecordAccess) {
 		var rows [][]any
 		for _, one := range all {
@@ -38,14 +42,19 @@ func (c *sharingWhyCmd) Run(ctx context.Context, r *remote) error {
 				rows = append(rows, []any{who, one.Access, "", "", ""})
 			}
 			for _, why := range one.Why {
-				rows = append(rows, []any{who, why.Access, why.Cause, why.ID, granteeText(why.Via)})
+				rows = append(rows, []any{who, why.Access, why.Cause, named(why.ID), granteeText(why.Via)})
 			}
 		}
 		p.grid("WHO, ACCESS, CAUSE, ID, VIA", rows)
-	})(r.Sharing.Explain(ctx, c.Object, c.ID, c.User))
+	})(r.Sharing.Explain(ctx, c.Object, c.ID, user))
 }
 
-func granteeText(g client.Grantee) string { return strings.TrimSuffix(g.Type+" "+g.ID, " ") }
+func granteeText(g client.Grantee) phrase {
+	if g.ID == "" {
+		return phrase{g.Type}
+	}
+	return phrase{g.Type, " ", named(g.ID)}
+}
 
 type sharingModelsCmd struct {
 	Object string `placeholder:"NAME" help:"Of this object only."`
@@ -124,7 +133,7 @@ func (territoryListCmd) Help() string {
 
 func (c *territoryListCmd) Run(ctx context.Context, r *remote) error {
 	return tabulate(r, &c.paging, columns("ID, NAME, ACCESS, PARENT", func(t *client.Territory) []any {
-		return []any{t.ID, t.Name, t.Access, t.ParentID}
+		return []any{t.ID, t.Name, t.Access, named(t.ParentID)}
 	}))(r.Territories.List(ctx, c.at()))
 }
 
@@ -147,7 +156,7 @@ func (c *territoryDeleteCmd) Run(ctx context.Context, r *remote) error {
 // assignments are what is assigned to a territory or taken out.
 type assignments struct {
 	ID       string   `arg:"" help:"Id of the territory."`
-	Users    []string `name:"user" placeholder:"ID" help:"A user; may be given several times."`
+	Users    []string `name:"user" placeholder:"USER" help:"A user, by id or subject; may be given several times."`
 	Accounts []string `name:"account" placeholder:"ID" help:"An account; may be given several times."`
 }
 
@@ -174,11 +183,19 @@ func (c *assignments) run(ctx context.Context, r *remote, on bool) error {
 	if len(c.Users)+len(c.Accounts) == 0 {
 		return usage("say what: --user or --account is missing")
 	}
+	users := slices.Clone(c.Users)
+	for i, user := range users {
+		id, err := r.userID(ctx, "--user", user)
+		if err != nil {
+			return err
+		}
+		users[i] = id
+	}
 	done := 0
 	for _, some := range []struct {
 		of  client.TerritoryMember
 		ids []string
-	}{{client.TerritoryUsers, c.Users}, {client.TerritoryAccounts, c.Accounts}} {
+	}{{client.TerritoryUsers, users}, {client.TerritoryAccounts, c.Accounts}} {
 		for _, id := range some.ids {
 			if err := r.Territories.Assign(ctx, c.ID, some.of, id, on); err != nil {
 				if done > 0 {

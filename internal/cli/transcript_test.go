@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"renga.dev/renga/internal/platform/bus"
@@ -135,6 +136,12 @@ func (s *session) do(line string) {
 	out, errs, code := s.run(s.words(line)...)
 	if keeps {
 		s.vars[name] = strings.TrimSpace(out)
+		var made struct {
+			ID string `json:"id"`
+		}
+		if json.Unmarshal([]byte(out), &made) == nil && made.ID != "" {
+			s.vars[name] = made.ID
+		}
 		out = ""
 	}
 	if strings.HasPrefix(line, "renga events ") {
