@@ -3,6 +3,7 @@
 package client
 
 import (
+	"encoding/json"
 	"time"
 )
 
@@ -22,6 +23,15 @@ type Retry struct {
 	MaxInterval     string  `json:"maxInterval,omitempty"`
 	// Codes of errors after which there is no other attempt.
 	Except []string `json:"except,omitempty"`
+}
+
+// Prompt: what a Wait asks of people.
+type Prompt struct {
+	Title string `json:"title"`
+	Text  string `json:"text,omitempty"`
+	// What it shows, each with a CEL expression over input, outputs and error, like the input of
+	// a Task.
+	Fields map[string]string `json:"fields,omitempty"`
 }
 
 // NodeSpec: a node as the author of a graph wrote it.
@@ -50,6 +60,13 @@ type NodeSpec struct {
 	// outputs (by node, of those that come before) and error (of the failure whose edge led
 	// here, else null). Without it a Task gets the input of the execution.
 	Input map[string]string `json:"input,omitempty"`
+	// Wait: what it asks of people. NODE_WAITING, the node and lists of waits have it with the
+	// values of its fields.
+	Prompt *Prompt `json:"prompt,omitempty"`
+	// Wait: a JSON Schema (2020-12, at most 16 KiB, without references to other schemas) that
+	// the output of a resume fits; one that does not is refused with 422 OUTPUT_INVALID, and
+	// nothing changes.
+	Schema json.RawMessage `json:"schema,omitempty"`
 }
 
 // Edge: the way from a node to the next.

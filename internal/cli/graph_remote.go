@@ -141,7 +141,19 @@ func settings(n *client.NodeSpec) string {
 	}
 	return listed(with("queue ", n.Queue), retry, with("timeout ", n.Timeout), with("for ", n.For),
 		with("key ", n.WaitKey), string(n.Policy), n.Expression, with("outcome ", n.Outcome),
-		with("input ", declared(n.Input)))
+		with("input ", declared(n.Input)), asks(n))
+}
+
+// asks is what a Wait asks of people.
+func asks(n *client.NodeSpec) string {
+	title, fields, schema := "", "", ""
+	if p := n.Prompt; p != nil {
+		title, fields = fmt.Sprintf("asks %q", p.Title), with("shows ", declared(p.Fields))
+	}
+	if len(n.Schema) > 0 {
+		schema = "answers fit a schema"
+	}
+	return listed(title, fields, schema)
 }
 
 // declared is the input that a Task declares.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -89,6 +90,9 @@ func (p *player) play(input flow.Data) error {
 func (p *player) do(c flow.Command) error {
 	events, err := p.decide(c)
 	var refused *flow.Refusal
+	if e, ok := fault.As(err); ok && e.Code == flow.CodeUnfit {
+		return usage("%s: say what it is resumed with, such as --outcome '%s=resume:{…}'", e.Message, c.Target())
+	}
 	if err != nil && !errors.As(err, &refused) {
 		return err
 	}

@@ -42,10 +42,27 @@ func checkNode(i int, n *NodeSpec) error {
 		return refuseField(n, "outcome", "%q is not a name: use 1 to %d of A-Z a-z 0-9 . _ -", shorten(n.Outcome),
 			MaxOutcome)
 	}
-	if err := checkRetry(n); err != nil {
-		return err
+	for _, check := range [...]func(*NodeSpec) error{checkRetry, checkPolicy, checkPrompt} {
+		if err := check(n); err != nil {
+			return err
+		}
 	}
-	return checkPolicy(n)
+	return nil
+}
+
+func checkPrompt(n *NodeSpec) error {
+	p := n.Prompt
+	switch {
+	case p == nil:
+		return nil
+	case p.Title == "":
+		return refuseField(n, "prompt.title", "is missing: lists show it")
+	case !utf8.ValidString(p.Title) || utf8.RuneCountInString(p.Title) > MaxTitle:
+		return refuseField(n, "prompt.title", "must be 1 to %d characters", MaxTitle)
+	case !utf8.ValidString(p.Text) || utf8.RuneCountInString(p.Text) > MaxPromptText:
+		return refuseField(n, "prompt.text", "must be at most %d characters", MaxPromptText)
+	}
+	return nil
 }
 
 func checkFields(n *NodeSpec) error {
@@ -65,6 +82,8 @@ func checkFields(n *NodeSpec) error {
 		{"expression", n.Expression != "", join, "a Join"},
 		{"outcome", n.Outcome != "", success, "a Success"},
 		{"input", n.Input != nil, task, "a Task"},
+		{"prompt", n.Prompt != nil, wait, "a Wait"},
+		{"schema", n.Schema != nil, wait, "a Wait"},
 	} {
 		if f.has && !f.fits {
 			return refuseField(n, f.name, "belongs to %s, not to a %s", f.whereItIsA, n.Type)

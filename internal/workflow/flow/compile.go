@@ -46,7 +46,7 @@ func (g Graph) compile(id string, version int) (*Plan, error) {
 	c := &compiler{graph: g, programs: make(map[string]*expr.Program)}
 	for _, step := range []func() error{
 		c.checkSize, c.addNodes, c.checkStart, c.addEdges, c.checkWaysOn, c.checkReach, c.checkForks,
-		c.addInputs,
+		c.addInputs, c.addSchemas,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ type compiler struct {
 	order    []int                    // the nodes, each after all of its predecessors
 	programs map[string]*expr.Program // compiled, by kind and text
 	text     int                      // bytes of these texts
-	inputs   int                      // members of the inputs of Tasks
+	inputs   int                      // members of the inputs of Tasks and the prompts of Waits
 }
 
 // refuse is an error about a node, which its message begins with.

@@ -21,12 +21,13 @@ func (p *Plan) CheckCost() error {
 				return refuseAt(from, "edge from %q to %q: when: %v, whatever the data is", from, to, err)
 			}
 		}
+		_, in := p.nodes[i].spec.declared()
 		for _, m := range p.nodes[i].input {
 			if !m.value.Fixed() {
 				continue
 			}
 			if _, err := budget.Value(m.value, nil); errors.Is(err, expr.ErrSteps) {
-				return refuseField(&p.nodes[i].spec, "input."+m.name, "%v, whatever the data is", err)
+				return refuseField(&p.nodes[i].spec, in+m.name, "%v, whatever the data is", err)
 			}
 		}
 	}

@@ -135,7 +135,16 @@ type NodeSpec struct {
 	Expression string   `json:"expression,omitempty"`
 	Outcome    string   `json:"outcome,omitempty"` // Success
 
-	Input map[string]string `json:"input,omitempty"` // Task: its members, each with an expression
+	Input  map[string]string `json:"input,omitempty"`  // Task: its members, each with an expression
+	Prompt *Prompt           `json:"prompt,omitempty"` // Wait
+	Schema jsontext.Value    `json:"schema,omitzero"`  // Wait: a JSON Schema that the output of a resume fits
+}
+
+// Prompt is what a Wait asks of people. NODE_WAITING has it with the values of its fields.
+type Prompt struct {
+	Title  string            `json:"title"`
+	Text   string            `json:"text,omitempty"`
+	Fields map[string]string `json:"fields,omitempty"` // what it shows, each with an expression
 }
 
 // Edge leads from a node to the next one.
@@ -171,6 +180,9 @@ const (
 	MaxInputs      = 64                   // members of the input of a Task
 	MaxTaskInput   = 256 << 10            // bytes of the input that a Task declares
 	MaxErrorCode   = 128                  // characters of the code of an error
+	MaxTitle       = 200                  // characters of the title of a prompt
+	MaxPromptText  = 4096                 // characters of the text of a prompt
+	MaxSchemas     = 256 << 10            // bytes of all different schemas of a graph
 )
 
 // ValidName reports whether s can be the name of a node, a queue or a graph.

@@ -6,36 +6,48 @@ import (
 	"renga.dev/renga/internal/workflow/expr"
 )
 
-// planInput is a member of the input that a Task declares.
+// planInput is a member of the input that a Task declares, or a field of the prompt of a Wait.
 type planInput struct {
 	name    string
 	value   *expr.Program
 	outputs []int // the nodes whose outputs it names; nil: it may look at all that come before
 }
 
-// addInputs compiles what Tasks declare as their input. It may look at the outputs of nodes that come before.
+// declared are the members that a node declares, and what they stand in.
+func (n *NodeSpec) declared() (members map[string]string, in string) {
+	if n.Prompt != nil {
+		return n.Prompt.Fields, "prompt.fields."
+	}
+	return n.Input, "input."
+}
+
+// addInputs compiles what Tasks declare as their input and Waits show. It may look at the outputs of nodes that come
+// before.
 func (c *compiler) addInputs() error {
 	var before ancestry
 	for i := range c.nodes {
 		p := &c.nodes[i]
-		if c.inputs += len(p.spec.Input); c.inputs > MaxEdges {
-			return invalidGraph("nodes", "the inputs of the graph have more than %d members together", MaxEdges)
+		members, in := p.spec.declared()
+		if c.inputs += len(members); c.inputs > MaxEdges {
+			return invalidGraph("nodes", "the inputs and prompts of the graph have more than %d members together",
+				MaxEdges)
 		}
-		for _, name := range sortedNames(p.spec.Input) {
-			program, err := c.expression("input ", expr.Input, p.spec.Input[name])
+		for _, name := range sortedNames(members) {
+			field := in + name
+			program, err := c.expression("input ", expr.Input, members[name])
 			if err != nil {
-				return explainExpression(err, p.spec.NodeID, "input."+name, "node %q: input.%s: ", p.spec.NodeID, name)
+				return explainExpression(err, p.spec.NodeID, field, "node %q: %s: ", p.spec.NodeID, field)
 			}
 			for _, of := range program.Members("outputs") {
 				k := c.find(of)
 				switch {
 				case k < 0:
-					return refuseField(&p.spec, "input."+name, "there is no node %q", shorten(of))
+					return refuseField(&p.spec, field, "there is no node %q", shorten(of))
 				case before == nil:
 					before = c.ancestry()
 				}
 				if !before[i].has(k) {
-					return refuseField(&p.spec, "input."+name, "node %q does not come before this one", of)
+					return refuseField(&p.spec, field, "node %q does not come before this one", of)
 				}
 			}
 			p.input = append(p.input, planInput{name, program, c.outputs(program)})
@@ -88,7 +100,7 @@ func (p *Plan) Ancestors(i int, yield func(i int) bool) {
 	}
 }
 
-// input is what a Task declares, evaluated; none when it declares nothing.
+// input is what a node declares, evaluated; none when it declares nothing.
 func (r *router) input(i int) (Data, *Error) {
 	p := &r.d.plan.nodes[i]
 	if len(p.input) == 0 {
@@ -108,23 +120,29 @@ func (r *router) input(i int) (Data, *Error) {
 		}
 		value, err := r.budget.Value(m.value, in.vars)
 		if err != nil {
-			return nil, inputError(
-				"The member " + m.name + " of the input of " + p.spec.NodeID + " failed: " + err.Error(),
-			)
+			return nil, inputError("The member " + m.name + " of the " + what(p) + " failed: " + err.Error())
 		}
 		if k > 0 {
 			data = append(data, ',')
 		}
 		data = append(append(append(append(data, '"'), m.name...), '"', ':'), value...)
 		if len(data) > MaxTaskInput {
-			return nil, inputError("The input of " + p.spec.NodeID + " is larger than 256 KiB.")
+			return nil, inputError("The " + what(p) + " is larger than 256 KiB.")
 		}
 	}
 	data = append(data, '}')
 	if err := r.d.room(int64(len(data))); err != nil {
-		return nil, inputError("There is no room for the input of " + p.spec.NodeID + ": " + err.Error())
+		return nil, inputError("There is no room for the " + what(p) + ": " + err.Error())
 	}
 	return data, nil
+}
+
+// what names the data that a node declares.
+func what(p *planNode) string {
+	if p.spec.Type == WaitKind {
+		return "prompt of " + p.spec.NodeID
+	}
+	return "input of " + p.spec.NodeID
 }
 
 func inputError(message string) *Error {

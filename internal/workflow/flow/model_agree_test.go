@@ -211,6 +211,8 @@ func expected(v verdict) string {
 	switch {
 	case v.notFound:
 		return "! NODE_NOT_FOUND"
+	case v.unfit:
+		return "! OUTPUT_INVALID"
 	case v.guard != "":
 		return fmt.Sprintf("! %s cause %d", v.guard, v.cause)
 	}
@@ -224,7 +226,7 @@ func (b *bench) answer(events []flow.Event, err error) string {
 	case errors.As(err, &refusal):
 		return fmt.Sprintf("! %s cause %d", refusal.Guard, b.seqs[refusal.Cause.ID])
 	case err != nil:
-		if f, ok := fault.As(err); ok && f.Kind == fault.NotFound {
+		if f, ok := fault.As(err); ok && (f.Kind == fault.NotFound || f.Kind == fault.Invalid) {
 			return "! " + f.Code
 		}
 		return "! error " + err.Error()

@@ -48,6 +48,7 @@ func mustBeSeen() []string {
 		"failed with E1", "failed with ERR_TIMEOUT", "failed with ERR_EXPRESSION", "failed with NO_EDGE",
 		"failed with JOIN_NOT_PASSABLE",
 		"an earlier failure is remembered", "a Task declares its input", "the input of a Task failed",
+		"a Wait shows fields", "the prompt of a Wait failed", "output does not fit",
 		"failure edge taken", "failure edge taken after a node was cancelled",
 		"expression of a failure edge failed", "expression of a failure edge failed after a node was cancelled",
 	}

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"fmt"
+	"strings"
 
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -12,6 +13,7 @@ type verdict struct {
 	guard    flow.Guard
 	cause    int  // of a refusal: the event that made the state that refused
 	notFound bool // there is no such node
+	unfit    bool // the output of a resume does not fit
 }
 
 // decide carries a command out, or says why it is refused.
@@ -30,6 +32,10 @@ func (m *model) decide(c flow.Command, f flow.Facts) verdict {
 	if guard, cause := m.refuses(c, n); guard != "" {
 		m.note("guard " + string(guard))
 		return verdict{guard: guard, cause: cause}
+	}
+	if resume, ok := c.(flow.Resume); ok && n.Schema != nil && !strings.Contains(string(resume.Output), `"x"`) {
+		m.note("output does not fit")
+		return verdict{unfit: true}
 	}
 	m.phase(c, n)
 	m.carryOut(c, n, f)

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -193,6 +195,12 @@ func (b *builder) waitSpec() flow.NodeSpec {
 	case b.odds(40):
 		spec.For = span(b.r, time.Millisecond, 700*time.Microsecond, 5*time.Second)
 	}
+	if b.odds(25) {
+		spec.Prompt = &flow.Prompt{Title: "Well?", Fields: b.input()}
+	}
+	if b.odds(25) {
+		spec.Schema = jsontext.Value(`{"required":["x"]}`)
+	}
 	return spec
 }
 
@@ -327,6 +335,12 @@ func (b *builder) write() []byte {
 			}
 		case flow.WaitKind:
 			put(o, "waitKey", n.WaitKey, "")
+			if n.Prompt != nil {
+				o["prompt"] = n.Prompt
+			}
+			if n.Schema != nil {
+				o["schema"] = json.RawMessage(n.Schema)
+			}
 			if n.For != 0 {
 				o["for"] = time.Duration(n.For).String()
 			}

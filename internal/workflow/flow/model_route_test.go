@@ -72,28 +72,38 @@ func (m *model) failure(id string) string {
 
 // reach makes a Task ready, with the input that it declares.
 func (m *model) reach(n *modelNode, on flow.Outcome) {
-	code := ""
-	if on == flow.OnFailure {
-		code = m.failure(n.first)
-	}
-	input := ""
-	for _, name := range slices.Sorted(maps.Keys(n.Input)) {
-		value, err := m.shape.values[n.Input[name]](m.scope("", code), on == flow.OnFailure)
-		if err != nil {
-			m.note("the input of a Task failed")
-			m.fail(n.NodeID, "ERR_EXPRESSION", false)
-			return
-		}
-		input += fmt.Sprintf(",%q:%s", name, value)
+	input, ok := m.declared(n, n.Input, on)
+	if !ok {
+		m.note("the input of a Task failed")
+		return
 	}
 	if input != "" {
-		input = "{" + input[1:] + "}"
 		m.note("a Task declares its input")
 	}
 	if on != flow.OnFailure {
 		on = ""
 	}
 	m.ready(n, input, fmt.Sprintf("on=%s after=%s", on, n.first))
+}
+
+// declared is an object of the members that a node declares, unless one fails it.
+func (m *model) declared(n *modelNode, members map[string]string, on flow.Outcome) (object string, ok bool) {
+	code := ""
+	if on == flow.OnFailure {
+		code = m.failure(n.first)
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		value, err := m.shape.values[members[name]](m.scope("", code), on == flow.OnFailure)
+		if err != nil {
+			m.fail(n.NodeID, "ERR_EXPRESSION", false)
+			return "", false
+		}
+		object += fmt.Sprintf(",%q:%s", name, value)
+	}
+	if object != "" {
+		object = "{" + object[1:] + "}"
+	}
+	return object, true
 }
 
 func (m *model) ready(n *modelNode, input, how string) {
@@ -104,6 +114,16 @@ func (m *model) ready(n *modelNode, input, how string) {
 }
 
 func (m *model) wait(n *modelNode, on flow.Outcome) {
+	prompt := ""
+	if n.Prompt != nil {
+		shown, ok := m.declared(n, n.Prompt.Fields, on)
+		if !ok {
+			m.note("the prompt of a Wait failed")
+			return
+		}
+		m.note("a Wait shows fields")
+		prompt = `{"title":"Well?","fields":` + shown + "}"
+	}
 	if on != flow.OnFailure {
 		on = ""
 	}
@@ -115,7 +135,7 @@ func (m *model) wait(n *modelNode, on flow.Outcome) {
 	if n.For != 0 {
 		n.waitUntil = m.now + millis(n.For)
 	}
-	m.emit("NODE_WAITING", n.NodeID, fmt.Sprintf("key=%s prompt= until=%d", n.waitKey, n.waitUntil))
+	m.emit("NODE_WAITING", n.NodeID, fmt.Sprintf("key=%s prompt=%s until=%d", n.waitKey, prompt, n.waitUntil))
 	m.put(n, "WAITING")
 }
 

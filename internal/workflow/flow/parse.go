@@ -144,6 +144,10 @@ var strictly = json.WithUnmarshalers(json.JoinUnmarshalers(
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ *Graph) error { return wantObject(d) }),
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ *NodeSpec) error { return wantObject(d) }),
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ *Edge) error { return wantObject(d) }),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, p **Prompt) error {
+		*p = new(Prompt)
+		return wantObject(d)
+	}),
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, r **Retry) error {
 		def := defaultRetry() // what is written goes on top
 		*r = &def
@@ -234,7 +238,7 @@ func readList[T any](d *jsontext.Decoder, into *[]T, most int, what string) erro
 	return err
 }
 
-// readMembers reads the input of a Task.
+// readMembers reads the input of a Task, or the fields of a prompt.
 func readMembers(d *jsontext.Decoder, into *map[string]string) error {
 	if d.PeekKind() != '{' {
 		return refuseValue(d, "must be an object, each member with an expression")
@@ -263,7 +267,7 @@ func readMembers(d *jsontext.Decoder, into *map[string]string) error {
 	}
 	_, err := d.ReadToken()
 	if err == nil && len(members) == 0 {
-		err = errors.New("has no members; leave it out to get the input of the execution")
+		err = errors.New("has no members; leave it out instead")
 	}
 	*into = members
 	return err

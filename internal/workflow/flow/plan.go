@@ -1,6 +1,9 @@
 package flow
 
-import "renga.dev/renga/internal/workflow/expr"
+import (
+	"renga.dev/renga/internal/workflow/expr"
+	"renga.dev/renga/internal/workflow/schema"
+)
 
 // Plan is a graph that was checked and compiled. A node's index is its place in Graph.Nodes and in
 // State.Nodes.
@@ -13,8 +16,8 @@ type Plan struct {
 	nodes []planNode
 	index map[string]int
 	start int
-	text  int // bytes of its different expressions
-	input int // members of the inputs of its Tasks
+	text  int // bytes of its different expressions and schemas
+	input int // members of the inputs of its Tasks and the prompts of its Waits
 }
 
 // textPerNode is how many bytes of expressions take about as much memory as a node.
@@ -33,8 +36,9 @@ type planNode struct {
 	peer    int        // of a Fork its Join, of a Join its Fork; else -1
 	inside  []int      // of a Fork: the nodes in its branches, also in forks in them; in no order
 	gate    *expr.Program
-	input   []planInput // of a Task, by name
-	lost    bool        // no way from here leads to a Success
+	input   []planInput // of a Task, and what the prompt of a Wait shows, by name
+	schema  *schema.Schema
+	lost    bool // no way from here leads to a Success
 }
 
 // edges are those of one side of a node.

@@ -15,6 +15,8 @@ const (
 	CodeNotPassable = "JOIN_NOT_PASSABLE"
 	CodeCanceled    = "NODE_CANCELED"
 	CodeFailed      = "FAILED"
+
+	CodeUnfit = "OUTPUT_INVALID" // of a resume whose output does not fit the schema of its Wait
 )
 
 // step is something that follows: a node is entered from another one, or a branch ends at its
@@ -117,10 +119,18 @@ func (r *router) enter(i, from int) {
 			})
 		}
 	case WaitKind:
-		r.d.emit(&NodeReady{NodeID: n.ID, On: r.on, FailedNodeID: r.failed})
-		r.d.emit(&NodeWaiting{
-			NodeID: n.ID, WaitKey: p.spec.WaitKey, WaitUntil: after(r.d.facts.Now, max(p.spec.Timeout, p.spec.For)),
-		})
+		prompt, e := r.prompt(i)
+		switch {
+		case len(r.need) > 0:
+		case e != nil:
+			r.fail(i, e)
+		default:
+			r.d.emit(&NodeReady{NodeID: n.ID, On: r.on, FailedNodeID: r.failed})
+			r.d.emit(&NodeWaiting{
+				NodeID: n.ID, WaitKey: p.spec.WaitKey, Prompt: prompt,
+				WaitUntil: after(r.d.facts.Now, max(p.spec.Timeout, p.spec.For)),
+			})
+		}
 	case ForkKind:
 		r.fork(i)
 	default:

@@ -303,6 +303,7 @@ func (w *World) unitUndone(m *machine, orders []*order, err, before, after error
 	case kind == fault.Unavailable:
 	case kind == fault.Internal && slices.ContainsFunc(orders, func(o *order) bool { return o.poison }):
 	case kind == fault.NotFound && slices.ContainsFunc(orders, func(o *order) bool { return o.lost }):
+	case slices.ContainsFunc(orders, func(o *order) bool { return w.unfit(o, err) }):
 	default:
 		w.fail("a unit failed: %v; before: %v, after: %v", err, before, after)
 	}

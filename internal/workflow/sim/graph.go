@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"renga.dev/renga/internal/workflow/flow"
 )
 
@@ -141,6 +143,12 @@ func (a *author) wait() part {
 		spec.Timeout = flow.Duration(time.Duration(1+a.rng.IntN(120)) * time.Second)
 	case 1:
 		spec.For = flow.Duration(time.Duration(1+a.rng.IntN(120)) * time.Second)
+	}
+	if a.one(3) {
+		spec.Prompt = &flow.Prompt{Title: "Well?", Fields: map[string]string{"n": "has(input.n) ? input.n : 0.0"}}
+	}
+	if a.one(4) {
+		spec.Schema = jsontext.Value(`{"required":["n"]}`)
 	}
 	id := a.node(spec)
 	p := part{id, []string{id}}

@@ -243,6 +243,9 @@ func (b *orders) declined(o *order, err error) {
 	case kind == fault.NotFound && o.lost:
 		b.w.stress.Strangers++
 		b.drop(o)
+	case b.w.unfit(o, err):
+		b.w.stress.Unfit++
+		b.drop(o)
 	default:
 		b.w.fail("%s: %v", o.req.Idempotency.Key, err)
 	}
@@ -264,6 +267,18 @@ func (w *World) contradicted(key string, at flow.Time, err error) {
 		w.fail("%s with another body: %s differ, first used at %v, want %v", key, differs, details["firstUsedAt"], at)
 	}
 	w.stress.Conflicts++
+}
+
+// unfit reports that an error is that of a resume whose output does not fit the schema of its Wait.
+func (w *World) unfit(o *order, err error) bool {
+	resume, ok := o.req.Command.(flow.Resume)
+	f, isFault := fault.As(err)
+	if !ok || !isFault || f.Code != flow.CodeUnfit || resume.Output != nil {
+		return false
+	}
+	x := w.audit.one(o.req.Tenant, o.req.Execution)
+	i, found := x.plan.Node(resume.Node)
+	return found && x.plan.Spec(i).Schema != nil
 }
 
 // drop forgets an order that will never be answered well.

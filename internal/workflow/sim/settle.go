@@ -78,10 +78,8 @@ func (w *World) drain() bool {
 					Output: w.dice.data(1),
 				}))
 			case flow.NodeIsWaiting:
-				orders = append(
-					orders,
-					w.orders.place(x.tenant, s.Execution, flow.Resume{Node: n.ID, ResumeKey: n.WaitKey}),
-				)
+				resume := flow.Resume{Node: n.ID, ResumeKey: n.WaitKey, Output: flow.Data(`{"n":1}`)}
+				orders = append(orders, w.orders.place(x.tenant, s.Execution, resume))
 			}
 		}
 	}

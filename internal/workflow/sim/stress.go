@@ -15,6 +15,7 @@ type Stress struct {
 	Held      int // creations that were refused since another execution has their business key
 	Conflicts int // keys used again with another body
 	Strangers int // commands on what does not exist, or not for this tenant
+	Unfit     int // resumes whose output does not fit the schema of their Wait
 	Cancels   int // accepted
 	Late      int // results that were kept as evidence
 
