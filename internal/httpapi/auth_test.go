@@ -180,6 +180,7 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /events/bulks":                "events:read", "GET /events/bulks/{bulkId}": "events:read",
 		"GET /events/bulks/{bulkId}/items": "events:read",
 		"GET /search":                      "search:read",
+		"POST /names":                      "records:read",
 
 		"GET /executions/by-key/{graphId}/{businessKey}":      "executions:read",
 		"GET /executions/{executionId}/nodes/{nodeId}/output": "tasks:work",
