@@ -21,7 +21,7 @@ type BulkAnswer struct {
 // and which have not ended.
 type CancelBulk struct {
 	Key    string
-	Filter ExecutionFilter
+	Filter BulkFilter
 	Reason string
 }
 

@@ -16,7 +16,7 @@ func TestABulkIsFrozenStartedAndRead(t *testing.T) {
 		cmds = append(cmds, client.CreateExecution{GraphID: "g", Start: true})
 	}
 	results := must[[]client.Result](t)(c.SendAll(ctx, cmds))
-	ask := client.CancelBulk{Key: "k", Filter: client.ExecutionFilter{
+	ask := client.CancelBulk{Key: "k", Filter: client.BulkFilter{
 		GraphID:   "g",
 		CreatedTo: time.Now().Add(time.Hour),
 	}, Reason: "closed"}

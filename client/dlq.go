@@ -52,7 +52,7 @@ func (c DeadLetters) All(ctx context.Context, f DeadLetterFilter) iter.Seq2[Dead
 func newestFirst[T any](page func(Paging) (*Page[T], error), id func(*T) string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		seen := map[string]bool{}
-		for at := (Paging{1, MaxPageSize}); ; at.Page++ {
+		for at := (Paging{Page: 1, Size: MaxPageSize}); ; at.Page++ {
 			p, err := page(at)
 			if err != nil {
 				var none T

@@ -283,7 +283,7 @@ func ExampleBulks_Create() {
 	}
 
 	bulk, err := c.Bulks.Create(ctx, client.CancelBulk{
-		Filter: client.ExecutionFilter{GraphID: "order"},
+		Filter: client.BulkFilter{GraphID: "order"},
 		Reason: "the shop is closed",
 	})
 	if err != nil {

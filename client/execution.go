@@ -3,7 +3,9 @@ package client
 import (
 	"context"
 	"iter"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -63,50 +65,54 @@ func (c Executions) ByKey(ctx context.Context, graphID, businessKey string) (*Ex
 		nil)
 }
 
-func (f *ExecutionFilter) query() url.Values {
-	return given(map[string]string{
-		"status": joined(f.Status), "graphId": f.GraphID,
-		"createdFrom": instant(f.CreatedFrom), "createdTo": instant(f.CreatedTo),
-	})
+// ExecutionFilter selects executions in a list: those that pass all that is set.
+type ExecutionFilter struct {
+	Status        []Status // any of
+	GraphID       string
+	CorrelationID string            // of the creation
+	BusinessKey   string            // of whatever graph
+	Labels        map[string]string // all of them
+	CreatedFrom   time.Time         // created at or after this instant
+	CreatedTo     time.Time         // created before this instant
+	EndedFrom     time.Time         // ended at or after this instant
+	EndedTo       time.Time         // ended before this instant
 }
 
-// List reads a page of executions, newest first.
+func (f *ExecutionFilter) query() url.Values {
+	query := given(map[string]string{
+		"status": joined(f.Status), "graphId": f.GraphID, "correlationId": f.CorrelationID,
+		"businessKey": f.BusinessKey,
+		"createdFrom": instant(f.CreatedFrom), "createdTo": instant(f.CreatedTo),
+		"endedFrom": instant(f.EndedFrom), "endedTo": instant(f.EndedTo),
+	})
+	for _, name := range slices.Sorted(maps.Keys(f.Labels)) {
+		query.Add("label", name+":"+f.Labels[name])
+	}
+	return query
+}
+
+// List reads a page of executions, newest first. Next of a page is the Cursor of the one after it.
 func (c Executions) List(ctx context.Context, f ExecutionFilter, at Paging) (*Page[ExecutionSummary], error) {
 	return list[ExecutionSummary](ctx, c.transport, "/executions", f.query(), at)
 }
 
-// All reads all executions that a filter selects, newest first. It goes by
-// instants, and by page numbers only where one instant fills a page, so what is
-// created or ends meanwhile shifts nothing.
+// All reads all executions that a filter selects, newest first. It goes from cursor to cursor, so what
+// is created or ends meanwhile shifts nothing.
 func (c Executions) All(ctx context.Context, f ExecutionFilter) iter.Seq2[ExecutionSummary, error] {
 	return func(yield func(ExecutionSummary, error) bool) {
-		seen := map[string]bool{} // those of the instant at which the next page begins
-		for number := 1; ; {
-			page, err := c.List(ctx, f, Paging{number, MaxPageSize})
+		for at := (Paging{Size: MaxPageSize}); ; {
+			page, err := c.List(ctx, f, at)
 			if err != nil {
 				yield(ExecutionSummary{}, err)
 				return
 			}
 			for _, e := range page.Items {
-				if !seen[e.ExecutionID] && !yield(e, nil) {
+				if !yield(e, nil) {
 					return
 				}
 			}
-			if len(page.Items) < MaxPageSize {
+			if at.Cursor = page.Next; at.Cursor == "" {
 				return
-			}
-			// The next page begins with the instant of the last one: more may be of it.
-			last := page.Items[len(page.Items)-1].CreatedAt
-			if end := last.Add(time.Millisecond); end.Equal(f.CreatedTo) {
-				number++
-			} else {
-				f.CreatedTo, number = end, 1
-				clear(seen)
-			}
-			for _, e := range page.Items {
-				if e.CreatedAt.Equal(last) {
-					seen[e.ExecutionID] = true
-				}
 			}
 		}
 	}

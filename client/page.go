@@ -17,6 +17,9 @@ const (
 type Paging struct {
 	Page int // from 1
 	Size int // 10..100
+
+	// Cursor is Next of the page before, in place of Page, of a list that has it.
+	Cursor string
 }
 
 // Page is one page of a list.
@@ -25,6 +28,8 @@ type Page[T any] struct {
 	Page  int `json:"page"`
 	Size  int `json:"page_size"`
 	Total int `json:"total"` // in all pages
+
+	Next string `json:"next,omitempty"` // the cursor of the next page, of a list that has cursors; "": this is the last
 }
 
 // list reads one page.
@@ -34,7 +39,7 @@ func list[T any](ctx context.Context, c *transport, path string, query url.Value
 
 // query adds the page to the parameters of a list.
 func (at Paging) query(query url.Values) url.Values {
-	pages := given(map[string]string{"page": number(at.Page), "page_size": number(at.Size)})
+	pages := given(map[string]string{"page": number(at.Page), "page_size": number(at.Size), "cursor": at.Cursor})
 	maps.Copy(pages, query)
 	return pages
 }
@@ -48,7 +53,7 @@ func all[T any](ctx context.Context, c *transport, path string, from int) iter.S
 func every[T any](from int, read func(Paging) (*Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for next := max(from, 1) - 1; ; {
-			page, err := read(Paging{next/MaxPageSize + 1, MaxPageSize})
+			page, err := read(Paging{Page: next/MaxPageSize + 1, Size: MaxPageSize})
 			if err != nil {
 				var none T
 				yield(none, err)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ExecutionFilter: which executions, of those that have not ended. `{}` selects all of them.
-type ExecutionFilter struct {
+// BulkFilter: which executions, of those that have not ended. `{}` selects all of them.
+type BulkFilter struct {
 	// As in a list of executions; it must have ACTIVE.
 	Status  []Status `json:"status,omitempty"`
 	GraphID string   `json:"graphId,omitempty"`
@@ -43,11 +43,11 @@ type BulkCounts struct {
 
 // Bulk: one command on a frozen set of executions.
 type Bulk struct {
-	BulkID  string          `json:"bulkId"`
-	Command string          `json:"command"`
-	Filter  ExecutionFilter `json:"filter"`
-	Reason  string          `json:"reason,omitempty"`
-	Status  BulkStatus      `json:"status"`
+	BulkID  string     `json:"bulkId"`
+	Command string     `json:"command"`
+	Filter  BulkFilter `json:"filter"`
+	Reason  string     `json:"reason,omitempty"`
+	Status  BulkStatus `json:"status"`
 	// Items of the set; while it is FREEZING, so far.
 	Total     int        `json:"total"`
 	Counts    BulkCounts `json:"counts"`
@@ -66,8 +66,8 @@ type Bulk struct {
 // createBulk: freezes the set of a bulk.
 type createBulk struct {
 	// What is done to each of them. `cancel` is CancelExecution.
-	Command string          `json:"command"`
-	Filter  ExecutionFilter `json:"filter"`
+	Command string     `json:"command"`
+	Filter  BulkFilter `json:"filter"`
 	// Goes into every cancel.
 	Reason string `json:"reason,omitempty"`
 }

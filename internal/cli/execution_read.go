@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -136,6 +137,12 @@ func printLate(p *printer, late []client.LateResult) {
 
 type executionListCmd struct {
 	filter
+	CorrelationID string            `placeholder:"ID"`
+	BusinessKey   string            `placeholder:"KEY" help:"With this business key, of whatever graph."`
+	Label         map[string]string `placeholder:"NAME=VALUE" mapsep:"none"`
+	EndedFrom     string            `placeholder:"TIME" help:"Ended at or after."`
+	EndedTo       string            `placeholder:"TIME" help:"Ended before."`
+	Cursor        string            `placeholder:"TEXT" help:"Where the page begins: next of the page before."`
 	paging
 }
 
@@ -146,10 +153,24 @@ type filter struct {
 	CreatedTo   string          `placeholder:"TIME" help:"Created before."`
 }
 
-func (f *filter) selection(a *App) (client.ExecutionFilter, error) {
-	out := client.ExecutionFilter{GraphID: f.Graph, Status: f.Status}
+func (f *filter) selection(a *App) (client.BulkFilter, error) {
+	out := client.BulkFilter{GraphID: f.Graph, Status: f.Status}
 	var err error
 	out.CreatedFrom, out.CreatedTo, err = a.times("--created-from", f.CreatedFrom, "--created-to", f.CreatedTo)
+	return out, err
+}
+
+func (c *executionListCmd) selection(a *App) (client.ExecutionFilter, error) {
+	f, err := c.filter.selection(a)
+	if err != nil {
+		return client.ExecutionFilter{}, err
+	}
+	out := client.ExecutionFilter{
+		Status: f.Status, GraphID: f.GraphID, CorrelationID: c.CorrelationID, BusinessKey: c.BusinessKey,
+		Labels:      c.Label,
+		CreatedFrom: f.CreatedFrom, CreatedTo: f.CreatedTo,
+	}
+	out.EndedFrom, out.EndedTo, err = a.times("--ended-from", c.EndedFrom, "--ended-to", c.EndedTo)
 	return out, err
 }
 
@@ -182,6 +203,7 @@ func (executionListCmd) Help() string {
 	return `Examples:
   renga execution list --status FAILED,CANCELED --created-from 24h
   renga execution list --graph order --page 2 --page-size 100
+  renga execution list --label region=eu --label tier=gold --ended-from 2026-01-05
   renga execution list --status ACTIVE -o json | jq -r '.items[].executionId'`
 }
 
@@ -190,13 +212,32 @@ func (c *executionListCmd) Run(ctx context.Context, r *remote) error {
 	if err != nil {
 		return err
 	}
+	page, err := r.Executions.List(ctx, selected, c.at())
+	if err == nil {
+		c.Page = page.Page
+	}
 	const head = "EXECUTION, STATUS, GRAPH, VERSION, CREATED, TOOK, ARCHIVED, KEY, LABELS"
 	return tabulate(r, &c.paging, columns(head, func(e *client.ExecutionSummary) []any {
 		return []any{
 			e.ExecutionID, status(e.Status), e.GraphID, e.GraphVersion, e.CreatedAt, took(e.CreatedAt, e.EndedAt),
 			e.ArchivedAt != nil, e.BusinessKey, labels(e.Labels),
 		}
-	}))(r.Executions.List(ctx, selected, c.at()))
+	}))(page, err)
+}
+
+// Validate is that of the page, which a cursor names too.
+func (c *executionListCmd) Validate() error {
+	if c.Cursor != "" && c.Page != 1 {
+		return errors.New("--page does not go with --cursor, which says where the page begins")
+	}
+	return c.paging.Validate()
+}
+
+func (c *executionListCmd) at() client.Paging {
+	if c.Cursor != "" {
+		return client.Paging{Size: c.PageSize, Cursor: c.Cursor}
+	}
+	return c.paging.at()
 }
 
 // took is how long something took; nothing when it has not ended.

@@ -73,7 +73,10 @@ var flagHelp = FlagHelp{
 	"execution events": {
 		"follow": "Go on with what is appended, until the execution ends; with -o json one event a line.",
 	},
-	"execution list": {"status": statusHelp},
+	"execution list": {
+		"status": statusHelp, "correlation-id": "Only those that were created with this correlation id.",
+		"label": "Only those with this label. ${repeat}",
+	},
 	"graph simulate": {
 		"lease":     "Lease that workers claim Tasks with (${default}).",
 		"outcome":   "What happens to a node; several for one node are its attempts, one after the other.",

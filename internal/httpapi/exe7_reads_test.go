@@ -255,6 +255,10 @@ func TestTheListRefusesFiltersThatItDoesNotKnow(t *testing.T) {
 	for _, q := range []string{
 		"status=active", "status=", "status=ACTIVE,", "status=DONE", "graphId=", "graphId=a%20b",
 		"createdFrom=yesterday", "createdFrom=",
+		"correlationId=", "correlationId=%C3%A4", "businessKey=", "businessKey=%0A", "label=", "label=a", "label=a:",
+		"label=:1", "label=a=1", "label=a:%0A", "label=a:1&label=b",
+		"label=" + strings.Repeat("a:1&label=", 16) + "b:2",
+		"endedFrom=yesterday", "endedTo=", "cursor=", "cursor=x",
 		"createdTo=2026-01-05", "sort=createdAt.asc", "sort=status.desc", "sort=", "q=x",
 	} {
 		s.get("/executions?" + q).invalid(strings.Split(q, "=")[0])

@@ -2,10 +2,12 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
+	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/workflow/engine"
 )
 
@@ -63,19 +65,80 @@ func (a *API) events(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 }
 
 func (a *API) list(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q, p := rest.ReadPage(c, "status", "graphId", "createdFrom", "createdTo", "sort")
-	lq := engine.ListQuery{
-		Tenant: c.Principal.Tenant, Status: query{q}.statuses("status"), GraphID: query{q}.graph("graphId"),
-		CreatedFrom: q.Instant("createdFrom"), CreatedTo: q.Instant("createdTo"), Offset: p.Offset(), Limit: p.Size,
-	}
+	q, p := rest.ReadPage(c, "status", "graphId", "correlationId", "businessKey", "label*", "createdFrom", "createdTo",
+		"endedFrom", "endedTo", "sort", "cursor")
+	lq := query{q}.executions(c.Principal.Tenant)
 	if sort, given := q.Text("sort"); given && sort != newestFirst {
 		q.Fail("sort", "sort must be %s", newestFirst)
 	}
-	if q.Err != nil {
+	sealed, err := a.cfg.Seals.For(ctx, "executions", c.Principal.Tenant, c.Principal.Subject,
+		q.Without("page", "cursor"))
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	if lq.Before = (query{q}).cursor(sealed, &p); q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
+	if lq.Limit = p.Size + 1; lq.Before.Num == 0 {
+		lq.Offset = p.Offset()
+	}
 	heads, total, err := a.cfg.Reads.List(ctx, lq)
-	return gate.Reply{Body: rest.Show(p, heads, total, showHead)}, err
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	next := ""
+	if len(heads) > p.Size {
+		heads = heads[:p.Size]
+		next = sealed.Text(after{p.Number + 1, heads[p.Size-1]}.text())
+	}
+	page := rest.Show(p, heads, total, showHead)
+	page.Next = next
+	return gate.Reply{Body: page}, nil
+}
+
+// executions is which of them a list is asked for.
+func (q query) executions(tenant string) engine.ListQuery {
+	return engine.ListQuery{
+		Tenant: tenant, Status: q.statuses("status"), GraphID: q.graph("graphId"),
+		CorrelationID: q.correlation("correlationId"), BusinessKey: q.businessKey("businessKey"),
+		Labels:      q.labels("label"),
+		CreatedFrom: q.Instant("createdFrom"), CreatedTo: q.Instant("createdTo"),
+		EndedFrom: q.Instant("endedFrom"), EndedTo: q.Instant("endedTo"),
+	}
+}
+
+// after is what a cursor holds: the number of its page and the execution before that page.
+type after struct {
+	page int
+	last engine.Head
+}
+
+const afterForm = "%d/%d/%d"
+
+func (a after) text() []byte {
+	return fmt.Appendf(nil, afterForm, a.page, a.last.CreatedAt, a.last.Num)
+}
+
+// cursor is where the page begins that a cursor asks for.
+func (q query) cursor(sealed *seal.Sealer, p *rest.Page) (at engine.Head) {
+	text, given := q.Text("cursor")
+	if !given {
+		return at
+	}
+	if _, given := q.Text("page"); given {
+		q.Fail("page", "page does not go with cursor, which says where the page begins")
+	}
+	raw, ok := sealed.OpenText(text)
+	if !ok {
+		q.Fail("cursor", "cursor must be next of the page before, of the same list and caller: "+
+			"leave it out to begin anew")
+		return at
+	}
+	_, err := fmt.Sscanf(string(raw), afterForm, &p.Number, &at.CreatedAt, &at.Num)
+	if err != nil && q.Err == nil {
+		q.Err = err // nobody else can have sealed it
+	}
+	return at
 }
 
 // newestFirst is the one order of the list of executions.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"slices"
+	"strings"
 
 	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/rest"
@@ -27,6 +28,45 @@ func (q query) graph(name string) string {
 		q.Fail(name, "%s "+graphIDRule, name, canonical.MaxName)
 	}
 	return s
+}
+
+// maxCorrelation is the longest correlation id.
+const maxCorrelation = 128
+
+// correlation is a correlation id, "" when it is not given.
+func (q query) correlation(name string) string {
+	s, given := q.Text(name)
+	if given && !canonical.Printable(s, maxCorrelation) {
+		q.Fail(name, "%s must be 1 to %d printable ASCII characters", name, maxCorrelation)
+	}
+	return s
+}
+
+// businessKey is a business key, "" when it is not given.
+func (q query) businessKey(name string) string {
+	s, given := q.Text(name)
+	if given && (s == "" || flow.CheckBusinessKey(s) != nil) {
+		q.Fail(name, "%s must be 1 to %d characters without control characters", name, flow.MaxBusinessKey)
+	}
+	return s
+}
+
+// labels are labels as name:value, of which each is given by itself.
+func (q query) labels(name string) (labels []flow.Label) {
+	texts := q.Texts(name)
+	if len(texts) > flow.MaxLabels {
+		q.Fail(name, "%s may be given %d times", name, flow.MaxLabels)
+		return nil
+	}
+	for _, text := range texts {
+		of, value, found := strings.Cut(text, ":")
+		label, err := flow.ParseLabel(of + "=" + value)
+		if err != nil || !found {
+			q.Fail(name, "%s must be a name and a value with a colon between them, as of an execution: region:eu", name)
+		}
+		labels = append(labels, label)
+	}
+	return labels
 }
 
 // statuses is a list of execution statuses, separated by commas.

@@ -160,6 +160,7 @@ var acrossTenants = map[string]map[string]int{
 	"a row is found by the number that the server gave it, and its tenant is known": {
 		"internal/platform/bulk/chunk.go bulk":                       3,
 		"internal/platform/bulk/command.go bulk":                     2,
+		"internal/workflow/store/list.go engine_execution":           1,
 		"internal/workflow/store/tx_postgres.go engine_execution":    2,
 		"internal/workflow/store/write_postgres.go engine_execution": 1,
 		"internal/workflow/store/write_postgres.go engine_ready":     1,
@@ -167,7 +168,7 @@ var acrossTenants = map[string]map[string]int{
 	"finds work of all tenants; each row says whose it is": {
 		"internal/platform/bulk/run.go bulk":                    4,
 		"internal/crm/kit/rebuild/rebuild.go ‹condition›":       1,
-		"internal/workflow/store/execution.go engine_execution": 6,
+		"internal/workflow/store/execution.go engine_execution": 5,
 		"internal/crm/approval/run.go approval_stale":           1,
 		"internal/crm/automation/graph.go automation_run":       1,
 		"internal/crm/automation/job.go automation_job":         2,

@@ -41,6 +41,8 @@ type List[T any] struct {
 	Page  int `json:"page"`
 	Size  int `json:"page_size"`
 	Total int `json:"total"`
+
+	Next string `json:"next,omitempty"` // the cursor of the next page, of lists that have cursors
 }
 
 // NewList is a page of rows; total is how many there are on all pages.

@@ -22,11 +22,12 @@ type Query struct {
 	values url.Values
 }
 
-// ReadQuery reads the parameters that a call may have.
+// ReadQuery reads the parameters that a call may have. One with a star at its end may be given several times.
 func ReadQuery(c *gate.Call, may ...string) *Query {
 	q := &Query{values: c.Query()}
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		switch {
+		case slices.Contains(may, name+"*"):
 		case !slices.Contains(may, name):
 			path := canonical.FieldPath(jsontext.Pointer("").AppendToken(name))
 			q.Fail(path, "%s is not a known query parameter", path)
@@ -51,6 +52,18 @@ func (q *Query) Text(name string) (string, bool) {
 		return "", false
 	}
 	return v[0], true
+}
+
+// Texts is a parameter that may be given several times.
+func (q *Query) Texts(name string) []string { return q.values[name] }
+
+// Without is the query as text, without some parameters: what the cursor of a list is good for.
+func (q *Query) Without(names ...string) string {
+	rest := maps.Clone(q.values)
+	for _, name := range names {
+		delete(rest, name)
+	}
+	return rest.Encode()
 }
 
 // Int is a whole number of low..high, or what it is when it is not given.

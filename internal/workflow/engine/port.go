@@ -222,14 +222,3 @@ type Update struct {
 	Head
 	Was flow.Status // the status that is stored
 }
-
-// ListQuery selects executions of one tenant.
-type ListQuery struct {
-	Tenant      string
-	Status      []flow.Status // any of; none: all
-	GraphID     string
-	CreatedFrom flow.Time // inclusive
-	CreatedTo   flow.Time // exclusive
-	Offset      int
-	Limit       int
-}

@@ -98,7 +98,7 @@ func (m *Memory) ByKey(_ context.Context, key engine.BusinessKey) (flow.ID, erro
 		if a.Status != b.Status && (a.Status == flow.Active || b.Status == flow.Active) {
 			return cmp.Compare(b.Status, a.Status) // ACTIVE is the least
 		}
-		return byCreation(a, b)
+		return engine.ByCreation(a, b)
 	}).ID, nil
 }
 
@@ -108,8 +108,12 @@ func (m *Memory) List(_ context.Context, q engine.ListQuery) ([]engine.Head, int
 		return nil, 0, err
 	}
 	all := m.oldestFirst(q)
+	total := len(all)
+	if q.Before.Num > 0 {
+		all = slices.DeleteFunc(all, func(h engine.Head) bool { return engine.ByCreation(h, q.Before) >= 0 })
+	}
 	slices.Reverse(all)
-	return page(all, q.Offset, q.Limit), len(all), nil
+	return page(all, q.Offset, q.Limit), total, nil
 }
 
 // Walk gives executions, oldest first, after the place of one.
@@ -118,7 +122,7 @@ func (m *Memory) Walk(_ context.Context, q engine.ListQuery, after engine.Head) 
 		return nil, err
 	}
 	all := m.oldestFirst(q)
-	from := slices.IndexFunc(all, func(h engine.Head) bool { return byCreation(h, after) > 0 })
+	from := slices.IndexFunc(all, func(h engine.Head) bool { return engine.ByCreation(h, after) > 0 })
 	if from < 0 {
 		return nil, nil
 	}
@@ -127,17 +131,9 @@ func (m *Memory) Walk(_ context.Context, q engine.ListQuery, after engine.Head) 
 
 // oldestFirst are all executions that a query selects.
 func (m *Memory) oldestFirst(q engine.ListQuery) []engine.Head {
-	all := m.heads(func(h *engine.Head) bool {
-		return h.Tenant == q.Tenant && (q.GraphID == "" || h.GraphID == q.GraphID) &&
-			(len(q.Status) == 0 || slices.Contains(q.Status, h.Status)) &&
-			h.CreatedAt >= q.CreatedFrom && (q.CreatedTo == 0 || h.CreatedAt < q.CreatedTo)
-	})
-	slices.SortFunc(all, byCreation)
+	all := m.heads(q.Selects)
+	slices.SortFunc(all, engine.ByCreation)
 	return all
-}
-
-func byCreation(a, b engine.Head) int {
-	return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.Num, b.Num))
 }
 
 func page[T any](all []T, offset, limit int) []T {

@@ -3,10 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"math"
-	"slices"
-	"strconv"
-	"strings"
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
@@ -83,9 +79,9 @@ func headByNum(ctx context.Context, sql *sqldb.Tx, tenant string, num int64) (en
 	return scanHead(sql.Row(ctx, selectByNum, num, tenant))
 }
 
-func heads(ctx context.Context, sql *sqldb.Tx, query string, args ...any) ([]engine.Head, error) {
+func heads(ctx context.Context, sql *sqldb.Tx, st sqldb.Stmt) ([]engine.Head, error) {
 	var out []engine.Head
-	for row, err := range sql.Query(ctx, query, args...) {
+	for row, err := range sql.Query(ctx, st.Query, st.Args...) {
 		if err != nil {
 			return nil, err
 		}
@@ -124,135 +120,8 @@ func (s *Store) Due(
 
 func (s *Store) Scan(ctx context.Context, after int64, limit int) (all []engine.Head, err error) {
 	err = s.read(ctx, "store.scan", func(ctx context.Context, sql *sqldb.Tx) error {
-		all, err = heads(ctx, sql, selectAll, after, limit)
+		all, err = heads(ctx, sql, sqldb.Stmt{Query: selectAll, Args: []any{after, limit}})
 		return err
 	})
 	return all, err
-}
-
-func (s *Store) List(ctx context.Context, q engine.ListQuery) (page []engine.Head, total int, err error) {
-	l := newList(s.dialect, q)
-	err = s.read(ctx, "store.list", func(ctx context.Context, sql *sqldb.Tx) error {
-		if total, err = l.total(ctx, sql); err != nil {
-			return err
-		}
-		limit := min(q.Limit, total-q.Offset)
-		if limit <= 0 {
-			return nil
-		}
-		if rest := total - q.Offset - limit; rest < q.Offset { // nearer to the end: walk from there
-			page, err = heads(ctx, sql, l.page("ASC"), append(l.args(), limit, rest)...)
-			slices.Reverse(page)
-			return err
-		}
-		page, err = heads(ctx, sql, l.page("DESC"), append(l.args(), limit, q.Offset)...)
-		return err
-	})
-	return page, total, err
-}
-
-func (s *Store) Walk(ctx context.Context, q engine.ListQuery, after engine.Head) (part []engine.Head, err error) {
-	q.CreatedFrom = max(q.CreatedFrom, after.CreatedAt)
-	l := newList(s.dialect, q)
-	err = s.read(ctx, "store.walk", func(ctx context.Context, sql *sqldb.Tx) error {
-		part, err = heads(ctx, sql, l.walk(), append(l.args(), q.Limit, int64(after.CreatedAt), after.Num)...)
-		return err
-	})
-	return part, err
-}
-
-// list builds the statements of one filter. Each status is a part of its own, which an index gives
-// in order; the parts are merged without sorting. There are few texts, so they stay prepared.
-type list struct {
-	dialect  sqldb.Dialect
-	query    engine.ListQuery
-	statuses []flow.Status
-}
-
-func newList(dialect sqldb.Dialect, q engine.ListQuery) list {
-	l := list{dialect: dialect, query: q, statuses: slices.Clone(q.Status)}
-	if len(l.statuses) == 0 {
-		l.statuses = []flow.Status{flow.Active, flow.Completed, flow.Failed, flow.Canceled}
-	}
-	slices.Sort(l.statuses)
-	l.statuses = slices.Compact(l.statuses)
-	return l
-}
-
-// args are the arguments that page and count share.
-func (l *list) args() []any {
-	to := l.query.CreatedTo
-	if to == 0 {
-		to = math.MaxInt64
-	}
-	return []any{l.query.Tenant, l.query.GraphID, int64(l.query.CreatedFrom), int64(to)}
-}
-
-// part selects the executions of one status. It names all four arguments, so that
-// every text has the same ones.
-func (l *list) part(columns string, status flow.Status) string {
-	return "SELECT " + columns + " FROM engine_execution WHERE tenant = $1 AND " + l.graph() +
-		" AND status = " + strconv.Itoa(int(status)) + " AND created_at >= $3 AND created_at < $4"
-}
-
-func (l *list) graph() string {
-	if l.query.GraphID != "" {
-		return "graph_id = $2"
-	}
-	return "$2 = ''"
-}
-
-func (l *list) page(order string) string { return l.merge("", order, " LIMIT $5 OFFSET $6") }
-
-func (l *list) walk() string {
-	return l.merge(" AND (created_at, num) > ($6, $7)", "ASC", " LIMIT $5")
-}
-
-// merge puts the parts, each with one more condition, into one order and cuts it.
-// PostgreSQL merges parts that have the order; SQLite finds out by itself.
-func (l *list) merge(condition, order, cut string) string {
-	order = " ORDER BY at " + order + ", n " + order
-	parts := make([]string, len(l.statuses))
-	for i, status := range l.statuses {
-		parts[i] = l.part("created_at AS at, num AS n", status) + condition
-		if l.dialect == sqldb.Postgres && len(parts) > 1 {
-			parts[i] = "(" + parts[i] + order + ")"
-		}
-	}
-	return "SELECT " + headColumns + " FROM (" + strings.Join(parts, " UNION ALL ") + order +
-		cut + ") AS page JOIN engine_execution ON num = n" + order
-}
-
-// total is how many executions match. Without a range of time the numbers that are kept say so.
-func (l *list) total(ctx context.Context, sql *sqldb.Tx) (n int, err error) {
-	if l.query.CreatedFrom == 0 && l.query.CreatedTo == 0 {
-		err = sql.Row(ctx, l.counted(), l.query.Tenant, l.query.GraphID).Scan(&n)
-	} else {
-		err = sql.Row(ctx, l.count(), l.args()...).Scan(&n)
-	}
-	return n, err
-}
-
-func (l *list) count() string {
-	parts := make([]string, len(l.statuses))
-	for i, status := range l.statuses {
-		parts[i] = "(" + l.part("count(*)", status) + ")"
-	}
-	return "SELECT " + strings.Join(parts, " + ")
-}
-
-// counted reads the numbers that are kept; on PostgreSQL a part of them waits to be compacted.
-func (l *list) counted() string {
-	statuses := make([]string, len(l.statuses))
-	for i, status := range l.statuses {
-		statuses[i] = strconv.Itoa(int(status))
-	}
-	sum := func(table string) string {
-		return "(SELECT coalesce(sum(n), 0) FROM " + table + " WHERE tenant = $1 AND " + l.graph() +
-			" AND status IN (" + strings.Join(statuses, ", ") + "))"
-	}
-	if l.dialect == sqldb.Postgres {
-		return "SELECT " + sum("engine_count") + " + " + sum("engine_count_delta")
-	}
-	return "SELECT " + sum("engine_count")
 }

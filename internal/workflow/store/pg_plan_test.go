@@ -9,8 +9,6 @@ import (
 
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
-	"renga.dev/renga/internal/workflow/engine"
-	"renga.dev/renga/internal/workflow/flow"
 )
 
 // TestStatementsUseAnIndexOnPostgreSQL asks the database how it would run what must
@@ -48,6 +46,9 @@ func fillTables(ctx context.Context, tx *sqldb.Tx) error {
 			archived_at, due_at, commit_no)
 			SELECT n, gen_random_uuid(), 't', 'g' || n % 20, 1, n % 4, n, n, 0,
 			CASE WHEN n % 10 = 0 THEN n ELSE 0 END, 1 FROM generate_series(1, 20000) n`,
+		`UPDATE engine_execution SET correlation_id = 'c' || num, business_key = 'k' || num`,
+		`INSERT INTO engine_label (tenant, label, created_at, execution)
+			SELECT 't', 'l' || m || '=' || n % 7, n, n FROM generate_series(1, 20000) n, generate_series(1, 3) m`,
 		`INSERT INTO engine_log (execution, commit_no, first_seq, last_seq, body)
 			SELECT n, 1, 1, 1, '' FROM generate_series(1, 20000) n`,
 		`INSERT INTO engine_ready (ready_at, execution, tenant, queue, node)
@@ -82,17 +83,19 @@ func checkPlans(t *testing.T, db *sqldb.DB) {
 		"graphs": selectGraphs, "numbers": pgNumbers, "instant of news": selectInstant, "last news": selectLastNumber,
 		"unpublished": selectUnpublished,
 	}
-	for name, q := range map[string]engine.ListQuery{
-		"list": {}, "list of a graph": {GraphID: "g"}, "list of a status": {Status: []flow.Status{flow.Failed}},
-		"list of two statuses of a graph": {GraphID: "g", Status: []flow.Status{flow.Failed, flow.Canceled}},
-	} {
+	for name, q := range listQueries {
 		l := newList(sqldb.Postgres, q)
-		ordered[name+", newest first"], ordered[name+", oldest first"], ordered[name+", walk"] = l.page("DESC"),
-			l.page("ASC"), l.walk()
-		ordered[name+", total"], ordered[name+", total of a range"] = l.counted(), l.count()
+		ordered[name+", total"] = l.counted().Query
+		for driver, query := range listStatements(l) {
+			if driver == "ended_at" { // what is sorted is few
+				statements[name+" by "+driver+": "+query] = query
+			} else {
+				ordered[name+" by "+driver+": "+query] = query
+			}
+		}
 	}
 	// Deltas of counts are few: they are folded all the time.
-	bad := regexp.MustCompile(`Seq Scan on engine_(execution|log|key|ready|graph|count) |Hash Join|Merge Join`)
+	bad := regexp.MustCompile(`Seq Scan on engine_(execution|label|log|key|ready|graph|count) |Hash Join|Merge Join`)
 	worse := regexp.MustCompile(bad.String() + `|(?m)(^|-> +)(Incremental )?Sort `)
 	for name, query := range statements {
 		explain(t, db, name, query, bad)

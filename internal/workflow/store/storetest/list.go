@@ -16,25 +16,34 @@ func (s *suite) expect(all []engine.Head, q engine.ListQuery) {
 	s.Helper()
 	var want []engine.Head
 	for _, h := range all {
-		if h.Tenant == q.Tenant && (len(q.Status) == 0 || slices.Contains(q.Status, h.Status)) &&
-			(q.GraphID == "" || h.GraphID == q.GraphID) &&
-			h.CreatedAt >= q.CreatedFrom && (q.CreatedTo == 0 || h.CreatedAt < q.CreatedTo) {
+		if q.Selects(&h) {
 			want = append(want, h)
 		}
 	}
-	slices.SortFunc(want, func(a, b engine.Head) int {
-		if a.CreatedAt != b.CreatedAt {
-			return int(b.CreatedAt - a.CreatedAt)
-		}
-		return int(b.Num - a.Num)
-	})
+	slices.SortFunc(want, func(a, b engine.Head) int { return engine.ByCreation(b, a) })
 	page := want[min(q.Offset, len(want)):min(q.Offset+q.Limit, len(want))]
 	got, total, err := s.store.List(s.Context(), q)
 	s.must(err)
 	equal(s, fmt.Sprintf("page of %+v", q), append([]engine.Head{}, got...), append([]engine.Head{}, page...))
 	equal(s, fmt.Sprintf("total of %+v", q), total, len(want))
+	s.turns(want, q)
 	slices.Reverse(want)
 	s.walks(want, q)
+}
+
+// turns reads page after page, each from the place where the last one ended.
+func (s *suite) turns(want []engine.Head, q engine.ListQuery) {
+	s.Helper()
+	got := []engine.Head{}
+	for q.Offset, q.Limit = 0, 3; ; q.Before = got[len(got)-1] {
+		page, total, err := s.store.List(s.Context(), q)
+		s.must(err)
+		equal(s, fmt.Sprintf("total of %+v", q), total, len(want))
+		if got = append(got, page...); len(page) == 0 {
+			break
+		}
+	}
+	equal(s, fmt.Sprintf("pages of %+v", q), got, append([]engine.Head{}, want...))
 }
 
 // walks walks through what a query selects, in parts.
@@ -89,6 +98,50 @@ func lists(t *testing.T, s *suite) {
 	}
 	s.expect(all, engine.ListQuery{Tenant: tenantB, Limit: 100})
 	s.expect(all, engine.ListQuery{Tenant: "nobody", Limit: 100})
+}
+
+// listFilters asks for executions by everything that they are found by, alone and together.
+func listFilters(t *testing.T, s *suite) {
+	var all []engine.Head
+	for i := range 60 {
+		labels := []string{"", `{"a":"1"}`, `{"a":"1","b":"x=y"}`, `{"a":"2"}`}[i%4]
+		all = append(all, s.create(engine.Head{
+			Tenant: []string{tenantA, tenantA, tenantA, tenantB}[i/4%4], GraphID: []string{"g", "h"}[i%2],
+			CorrelationID: []string{"", "c-1", "c-2"}[i%3], BusinessKey: []string{"", "", "k"}[i%3],
+			Status: flow.Failed, CreatedAt: flow.Time(1000 + i/3), EndedAt: flow.Time(2000 + i*7%20), Labels: labels,
+		}))
+	}
+	all = append(all, s.create(engine.Head{BusinessKey: "k", CorrelationID: "c-1", Labels: `{"a":"1"}`}))
+	a1, b := flow.Label{Name: "a", Value: "1"}, flow.Label{Name: "b", Value: "x=y"}
+	none := flow.Label{Name: "a", Value: "x"}
+	sum := 0
+	for _, labels := range [][]flow.Label{nil, {a1}, {b}, {none}, {a1, b}, {b, none}} {
+		for _, q := range []engine.ListQuery{
+			{},
+			{GraphID: "g"},
+			{Status: []flow.Status{flow.Active}},
+			{Status: []flow.Status{flow.Failed, flow.Active}},
+			{CorrelationID: "c-1"},
+			{CorrelationID: "c-2", BusinessKey: "k"},
+			{CorrelationID: "nobody's"},
+			{BusinessKey: "k", GraphID: "h", CreatedFrom: 1003},
+			{EndedFrom: 2003},
+			{EndedTo: 2003},
+			{EndedFrom: 2003, EndedTo: 2009, GraphID: "g"},
+			{EndedFrom: 2009, EndedTo: 2003},
+			{EndedFrom: 1, CorrelationID: "c-1", CreatedTo: 1010},
+		} {
+			q.Tenant, q.Labels = tenantA, labels
+			for _, page := range [][2]int{{0, 100}, {3, 3}, {100, 3}} {
+				q.Offset, q.Limit = page[0], page[1]
+				s.expect(all, q)
+			}
+			_, n, err := s.store.List(t.Context(), q)
+			s.must(err)
+			sum += n
+		}
+	}
+	equal(t, "sum of the totals", sum, 464)
 }
 
 func listChanges(t *testing.T, s *suite) {

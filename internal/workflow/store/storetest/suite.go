@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Store) {
 		{"tasks that become ready together are there, and taken together", readyTogether},
 		{"deadlines are found in order", due},
 		{"lists filter and count", lists},
+		{"lists filter by what executions are found by", listFilters},
 		{"lists count what changes", listChanges},
 		{"lists are in order of creation", listOrder},
 		{"a business key has one active execution of a graph", businessKeys},
