@@ -225,9 +225,9 @@ func TestANodeFromWhichNoEdgeLeadsFails(t *testing.T) {
 func TestAnExpressionThatFailsFailsItsNode(t *testing.T) {
 	e := newServer(t).started(
 		`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},{"nodeId":"done","type":"Success"}],
-		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done","when":"output.missing.deep == 1"}]}`)
+		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done","when":"output.sum > 1"}]}`)
 	e.send("a/start", `{"attempt":1}`).is(202)
-	e.send("a/success", `{"output":{}}`).is(202)
+	e.send("a/success", `{"output":{"sum":"much"}}`).is(202)
 	e.view().has("status", "FAILED").has("error.code", "ERR_EXPRESSION")
 }
 

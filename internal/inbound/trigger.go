@@ -176,7 +176,7 @@ func (t *Trigger) wants(budget *expr.Budget, vars map[string]any) (bool, error) 
 	}
 	holds, err := budget.Eval(p, vars)
 	if err != nil {
-		return false, badEvent("when: %v; has() asks whether there is a member", err)
+		return false, badEvent("when: %v", err)
 	}
 	return holds, nil
 }

@@ -50,6 +50,8 @@ func TestAValueThatJSONDoesNotHaveIsRefused(t *testing.T) {
 		`body.inf`:       "the expression gives a number that JSON does not have",
 		`body.bad`:       "the expression gives a text that is not valid UTF-8",
 		`body.missing`:   "no such key: missing",
+
+		`body['` + strings.Repeat("長", 200) + `']`: "no such key: " + strings.Repeat("長", 75) + "…",
 	} {
 		p, err := EventValue(src)
 		if err != nil {

@@ -61,7 +61,8 @@ func (p *Program) Fixed() bool { return len(p.uses) == 0 }
 
 // Eval evaluates the expression. Values are what a JSON decoder makes of any JSON
 // (map[string]any, []any, string, float64, int64, bool, nil) or lists of strings; a
-// variable without a value is null. The values are not changed.
+// variable without a value is null. The values are not changed. An expression that names a member or an
+// element that is not there is false as a whole, also where it is negated.
 func (p *Program) Eval(vars map[string]any) (bool, error) {
 	ok, _, err := p.eval(vars)
 	return ok, err
@@ -70,7 +71,10 @@ func (p *Program) Eval(vars map[string]any) (bool, error) {
 // eval also tells how many steps it took.
 func (p *Program) eval(vars map[string]any) (ok bool, steps uint64, err error) {
 	out, steps, err := p.value(vars)
-	if err != nil {
+	switch {
+	case errors.As(err, new(errMissing)):
+		return false, steps, nil
+	case err != nil:
 		return false, steps, err
 	}
 	if b, ok := out.(types.Bool); ok {
@@ -89,11 +93,21 @@ func (p *Program) value(vars map[string]any) (out ref.Val, steps uint64, err err
 	switch {
 	case errors.As(err, &stopped):
 		return nil, steps, ErrSteps
+	case err != nil && missing.MatchString(err.Error()):
+		return nil, steps, errMissing(brief(err.Error()))
 	case err != nil:
 		return nil, steps, errors.New(brief(err.Error()))
 	}
 	return out, steps, nil
 }
+
+// errMissing says which member or element is not there.
+type errMissing string
+
+func (e errMissing) Error() string { return string(e) }
+
+// missing are the messages of CEL, whose errors have no other mark, about members and elements that are not there.
+var missing = regexp.MustCompile(`^(no such key: |index out of bounds: |index '-?\d+' out of range)`)
 
 // fill gives variables without a value the value null.
 func (p *Program) fill(vars map[string]any) map[string]any {

@@ -17,10 +17,7 @@ func (b *builder) whenInput() string {
 		src = fmt.Sprintf("input.x <= %d", k)
 		b.when[src] = func(s scope) (bool, error) {
 			x, ok := s.input["x"]
-			if !ok {
-				return false, errExpression
-			}
-			return x.(float64) <= float64(k), nil
+			return ok && x.(float64) <= float64(k), nil
 		}
 	}
 	return src
@@ -31,6 +28,15 @@ func (b *builder) whenOutput(node string) string {
 	k := 1 + b.r.IntN(2)
 	src := fmt.Sprintf("output.x == %d", k)
 	b.when[src] = func(s scope) (bool, error) { return member(s.output, k) }
+	if b.odds(15) {
+		src = "output.x.size() > 0" // of a number
+		b.when[src] = func(s scope) (bool, error) {
+			if _, ok := s.output["x"]; ok {
+				return false, errExpression
+			}
+			return false, nil
+		}
+	}
 	if b.odds(40) {
 		id := pickOne(b.r, append([]string{node}, b.tasks...)...)
 		src = fmt.Sprintf("outputs.%s.x == %d", id, k)
@@ -48,13 +54,10 @@ func (b *builder) whenOutput(node string) string {
 	return src
 }
 
-// member is o.x == k; it fails where there is no o or no x.
+// member is o.x == k, and false where there is no o or no x.
 func member(o map[string]any, k int) (bool, error) {
 	x, ok := o["x"]
-	if !ok {
-		return false, errExpression
-	}
-	return x == float64(k), nil
+	return ok && x == float64(k), nil
 }
 
 // whenError asks for the error of the node.
@@ -65,10 +68,16 @@ func (b *builder) whenError() string {
 	if b.odds(25) {
 		src = "error.detail.k == 1" // most errors have no such detail
 		b.when[src] = func(s scope) (bool, error) {
-			if s.code != "E2" {
+			return s.code == "E2", nil
+		}
+	}
+	if b.odds(25) {
+		src = "1 / (size(error.code) - 2) == 5"
+		b.when[src] = func(s scope) (bool, error) {
+			if len(s.code) == 2 {
 				return false, errExpression
 			}
-			return true, nil
+			return false, nil
 		}
 	}
 	return src
@@ -105,10 +114,13 @@ var gates = map[string]func(completed, failed, canceled, expected []string) (boo
 		return slices.Contains(completed, expected[0]), nil
 	},
 	"completed[0] == expected[0]": func(completed, _, _, expected []string) (bool, error) {
+		return len(completed) > 0 && completed[0] == expected[0], nil
+	},
+	"1 / size(completed) == 1": func(completed, _, _, _ []string) (bool, error) {
 		if len(completed) == 0 {
 			return false, errExpression
 		}
-		return completed[0] == expected[0], nil
+		return len(completed) == 1, nil
 	},
 	"size(completed) * 2 > size(expected)": func(completed, _, _, expected []string) (bool, error) {
 		return len(completed)*2 > len(expected), nil
@@ -140,13 +152,7 @@ var gates = map[string]func(completed, failed, canceled, expected []string) (boo
 	"size(completed) > 0 && completed.map(c, c)[size(completed) - 1] == expected[1]": func(completed, _, _,
 		expected []string,
 	) (bool, error) {
-		if len(completed) == 0 {
-			return false, nil
-		}
-		if len(expected) < 2 {
-			return false, errExpression
-		}
-		return completed[len(completed)-1] == expected[1], nil
+		return len(completed) > 0 && len(expected) > 1 && completed[len(completed)-1] == expected[1], nil
 	},
 	"false": func(_, _, _, _ []string) (bool, error) { return false, nil },
 }
