@@ -62,14 +62,14 @@ func open(dir, address string) (*server, error) {
 // serve starts a server on a database, which on PostgreSQL others may use too.
 func serve(at app.Place, address string) (*server, error) { return serveWith(at, address, false) }
 
-// serveWith is serve; with told, the services are told of events.
-func serveWith(at app.Place, address string, told bool) (*server, error) {
+// serveWith is serve; withBus delivers events to the services.
+func serveWith(at app.Place, address string, withBus bool) (*server, error) {
 	pass, err := gate.NewEventToken(eventToken, "", false)
 	if err != nil {
 		return nil, err
 	}
 	idle := idle
-	if !told {
+	if !withBus {
 		idle = append(slices.Clip(idle), "bus")
 	}
 	a, err := apptest.Open(context.Background(), app.Config{

@@ -29,8 +29,8 @@ func (o *company) amend(object, id string, body map[string]any) {
 	o.send(http.MethodPatch, "/records/"+object+"/"+id, body, nil, "If-Match", "*")
 }
 
-// told are the types of the events of a record, and whether all of them are published.
-func (o *company) told(object, id string) (types []string, published bool) {
+// outboxOf are the types of the events of a record, and whether all of them are published.
+func (o *company) outboxOf(object, id string) (types []string, published bool) {
 	o.t.Helper()
 	var box struct {
 		Items []struct{ EventType, PublishedAt string }
@@ -75,11 +75,11 @@ func TestAcceptance1WhatIsSavedIsInTheOutboxAndIsDelivered(t *testing.T) {
 	}
 	o.killed()
 	want := "[RecordCreated RecordUpdated OwnerChanged StageChanged]"
-	if types, _ := o.told("Opportunity", id); fmt.Sprint(types) != want {
+	if types, _ := o.outboxOf("Opportunity", id); fmt.Sprint(types) != want {
 		t.Errorf("the outbox has %v, want %s", types, want)
 	}
 	eventually(t, "everything is published", settleWithin, func() bool {
-		_, published := o.told("Opportunity", id)
+		_, published := o.outboxOf("Opportunity", id)
 		return published
 	})
 	eventually(t, "it is found", settleWithin, func() bool { return o.finds(beside, "webinar") == 1 })

@@ -203,7 +203,7 @@ type books struct {
 	answered []*request
 }
 
-// open reads everything that the server has.
+// openBooks reads everything that the server has.
 func openBooks(t testing.TB, c *client, answered []*request) *books {
 	b := &books{t: t, logs: map[string][]event{}, views: map[string]view{}, answered: answered}
 	for _, item := range c.list("") {

@@ -27,11 +27,11 @@ type busHouse struct {
 	nats *jet.Server
 	bus  *bus.Bus
 
-	mu     sync.Mutex
-	told   map[string]time.Time // when events were announced
-	taken  map[string]time.Time // when consumer c had taken them
-	poison map[string]error     // why events of a key fail
-	grown  chan struct{}        // holds a token after an event was taken
+	mu        sync.Mutex
+	announced map[string]time.Time // when events were announced
+	taken     map[string]time.Time // when consumer c had taken them
+	poison    map[string]error     // why events of a key fail
+	grown     chan struct{}        // holds a token after an event was taken
 }
 
 // openBusHouse opens a house with two consumers of everything, c and d, that note what they take.
@@ -43,7 +43,7 @@ func openBusHouse(t testing.TB, cfg bus.Config) *busHouse {
 		at.Database = pgtest.New(t)
 	}
 	h := &busHouse{
-		TB: t, told: map[string]time.Time{}, taken: map[string]time.Time{}, poison: map[string]error{},
+		TB: t, announced: map[string]time.Time{}, taken: map[string]time.Time{}, poison: map[string]error{},
 		grown: make(chan struct{}, 1),
 	}
 	var err error
@@ -159,7 +159,7 @@ func (h *busHouse) announce(ctx context.Context, n int, records ...string) (all 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range all {
-		h.told[all[i].ID] = now
+		h.announced[all[i].ID] = now
 	}
 	return all, err
 }
@@ -231,7 +231,7 @@ func (h *busHouse) awaitTaken(batch []events.Event) (delays spans) {
 	for i := 0; i < len(batch); {
 		h.mu.Lock()
 		for ; i < len(batch) && !h.taken[batch[i].ID].IsZero(); i++ {
-			delays = append(delays, max(0, h.taken[batch[i].ID].Sub(h.told[batch[i].ID])))
+			delays = append(delays, max(0, h.taken[batch[i].ID].Sub(h.announced[batch[i].ID])))
 		}
 		h.mu.Unlock()
 		if i == len(batch) {

@@ -90,7 +90,7 @@ type child struct {
 	ended chan struct{} // closed when the process is gone
 }
 
-// program is a command of the binary, with settings of its own and no others.
+// renga is a command of the binary, with settings of its own and no others.
 func renga(args ...string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {

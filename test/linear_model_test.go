@@ -41,8 +41,8 @@ const (
 	count = "count" // read how many events it has
 )
 
-// told is what came of an operation.
-type told struct {
+// opResult is the result of an operation.
+type opResult struct {
 	unknown  bool // no answer came: it may take effect at any time later, or never
 	accepted bool
 	cancel   int   // of a cancel
@@ -141,7 +141,7 @@ func (c chain) work(q asked) (chain, bool) {
 var chainModel = porcupine.Model{
 	Init: func() any { return newChain() },
 	Step: func(state, input, output any) (bool, any) {
-		c, q, a := state.(chain), input.(asked), output.(told)
+		c, q, a := state.(chain), input.(asked), output.(opResult)
 		switch q.command {
 		case look:
 			return a.seen == c, c
@@ -163,41 +163,41 @@ var chainModel = porcupine.Model{
 func TestTheModelFindsWhatIsNotLinearizable(t *testing.T) {
 	started, _ := newChain().after(asked{command: "StartExecution"})
 	canceled, _ := started.after(asked{command: "CancelExecution"})
-	op := func(call, end int64, command string, a told) porcupine.Operation {
+	op := func(call, end int64, command string, a opResult) porcupine.Operation {
 		return porcupine.Operation{Call: call, Return: end, Input: asked{command: command}, Output: a}
 	}
-	start := op(1, 2, "StartExecution", told{accepted: true})
+	start := op(1, 2, "StartExecution", opResult{accepted: true})
 	tests := []struct {
 		name    string
 		history []porcupine.Operation
 		want    bool
 	}{
 		{"in order", []porcupine.Operation{
-			start, op(3, 4, look, told{seen: started}),
-			op(5, 6, count, told{total: started.seq}),
+			start, op(3, 4, look, opResult{seen: started}),
+			op(5, 6, count, opResult{total: started.seq}),
 		}, true},
-		{"a stale read", []porcupine.Operation{start, op(3, 4, look, told{seen: newChain()})}, false},
-		{"a read at the same time", []porcupine.Operation{start, op(1, 4, look, told{seen: newChain()})}, true},
-		{"a doubled effect", []porcupine.Operation{start, op(3, 4, "StartExecution", told{accepted: true})}, false},
-		{"a lost effect", []porcupine.Operation{start, op(3, 4, "StartNode", told{})}, false},
+		{"a stale read", []porcupine.Operation{start, op(3, 4, look, opResult{seen: newChain()})}, false},
+		{"a read at the same time", []porcupine.Operation{start, op(1, 4, look, opResult{seen: newChain()})}, true},
+		{"a doubled effect", []porcupine.Operation{start, op(3, 4, "StartExecution", opResult{accepted: true})}, false},
+		{"a lost effect", []porcupine.Operation{start, op(3, 4, "StartNode", opResult{})}, false},
 		{"an unknown effect that is seen", []porcupine.Operation{
-			op(1, 99, "StartExecution", told{unknown: true}),
-			op(3, 4, look, told{seen: started}),
+			op(1, 99, "StartExecution", opResult{unknown: true}),
+			op(3, 4, look, opResult{seen: started}),
 		}, true},
 		{"and then is not", []porcupine.Operation{
-			op(1, 99, "StartExecution", told{unknown: true}), op(3, 4, look, told{seen: started}),
-			op(5, 6, look, told{seen: newChain()}),
+			op(1, 99, "StartExecution", opResult{unknown: true}), op(3, 4, look, opResult{seen: started}),
+			op(5, 6, look, opResult{seen: newChain()}),
 		}, false},
 		{"an unknown effect that never came", []porcupine.Operation{
-			op(1, 99, "StartExecution", told{unknown: true}),
-			op(3, 4, look, told{seen: newChain()}),
+			op(1, 99, "StartExecution", opResult{unknown: true}),
+			op(3, 4, look, opResult{seen: newChain()}),
 		}, true},
 		{"a cancel that did not win", []porcupine.Operation{
-			start, op(3, 4, "CancelExecution", told{accepted: true, cancel: canceled.cancel}),
-			op(5, 6, "StartNode", told{accepted: true}),
+			start, op(3, 4, "CancelExecution", opResult{accepted: true, cancel: canceled.cancel}),
+			op(5, 6, "StartNode", opResult{accepted: true}),
 		}, false},
 		{"a cancel at another place", []porcupine.Operation{start, op(3, 4, "CancelExecution",
-			told{accepted: true, cancel: canceled.cancel + 1})}, false},
+			opResult{accepted: true, cancel: canceled.cancel + 1})}, false},
 	}
 	for _, tt := range tests {
 		if got := porcupine.CheckOperations(chainModel, slices.Clone(tt.history)); got != tt.want {

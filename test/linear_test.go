@@ -108,7 +108,7 @@ type hotChain struct {
 }
 
 // learn guesses what the execution is like after an operation.
-func (x *hotChain) learn(q asked, a told) {
+func (x *hotChain) learn(q asked, a opResult) {
 	switch {
 	case q.command == look:
 		x.guess.Store(&a.seen)
@@ -198,17 +198,17 @@ func (l *linear) choose(random *rand.Rand, x *hotChain) asked {
 
 // ask does an operation. A read without an answer is none. A command without an answer
 // is repeated, or left as it is.
-func (l *linear) ask(c *client, q asked) (told, bool) {
+func (l *linear) ask(c *client, q asked) (opResult, bool) {
 	switch q.command {
 	case look:
 		v, ok := c.view(q.execution)
-		return told{seen: chainOf(v)}, ok
+		return opResult{seen: chainOf(v)}, ok
 	case count:
 		var page struct {
 			Total int `json:"total"`
 		}
 		status := c.get("/executions/"+q.execution+"/events?page_size=10", &page)
-		return told{total: page.Total}, status == http.StatusOK
+		return opResult{total: page.Total}, status == http.StatusOK
 	}
 	node, members := "", ""
 	if turns[q.command].from != "" {
@@ -225,13 +225,13 @@ func (l *linear) ask(c *client, q asked) (told, bool) {
 		case r.status != 0:
 		case time.Since(began) > maxWait, err != nil && !errors.Is(err, errUnanswered):
 			l.t.Errorf("%s was not answered: %v\n%s", r.path(), err, l.logs())
-			return told{}, false
+			return opResult{}, false
 		case !errors.Is(err, errNobody) && c.roams.IntN(2) == 0:
 			l.unknown.Add(1)
-			return told{unknown: true}, true
+			return opResult{unknown: true}, true
 		}
 	}
-	return told{accepted: r.accepted(), cancel: int(r.reply().CancelSeq)}, true
+	return opResult{accepted: r.accepted(), cancel: int(r.reply().CancelSeq)}, true
 }
 
 // chainOf is an execution as it was read.
@@ -287,7 +287,7 @@ func (l *linear) judge() {
 	parts := map[string][]porcupine.Operation{}
 	met := 0
 	for i, op := range l.history {
-		if op.Output.(told).unknown {
+		if op.Output.(opResult).unknown {
 			op.Return = last // its client goes on, it may still take effect
 		}
 		op.ClientId = i

@@ -348,14 +348,14 @@ func TestAFieldThatWasTakenAwayIsShownNowhere(t *testing.T) {
 		return strings.Contains(string(text), "planted") || strings.Contains(string(text), "987654") ||
 			strings.Contains(string(text), fmt.Sprint(2*987654)), string(text)
 	}
-	told := 0
+	shown := 0
 	for _, path := range paths {
 		if yes, _ := tells(path); yes {
-			told++
+			shown++
 		}
 	}
-	if told < 9 {
-		t.Errorf("who may read the fields is told of them by %d answers only", told)
+	if shown < 9 {
+		t.Errorf("who may read the fields is shown them by %d answers only", shown)
 	}
 	v.ann(officeID(1), all)
 	for _, path := range paths {

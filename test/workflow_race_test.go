@@ -203,7 +203,7 @@ func (r *race) deliver(ctx context.Context, i, round int, body string) (a sent) 
 // audit holds the audit log, the list of executions and the summary against the answers.
 func (r *race) audit() {
 	r.t.Helper()
-	told := map[string]int{}
+	entries := map[string]int{}
 	started := 0
 	for line := range lines(r.t, r.get("/audit/export?action=workflow_event")) {
 		var e struct {
@@ -214,7 +214,7 @@ func (r *race) audit() {
 		if err := json.Unmarshal(line, &e); err != nil {
 			r.t.Fatalf("%s: %v", line, err)
 		}
-		told[e.CorrelationID]++
+		entries[e.CorrelationID]++
 		if e.Outcome == "accepted" {
 			started++
 		}
@@ -224,11 +224,11 @@ func (r *race) audit() {
 		}
 	}
 	for corr := range r.answered {
-		if told[corr] != 1 {
-			r.t.Errorf("delivery %s is in the audit log %d times", corr, told[corr])
+		if entries[corr] != 1 {
+			r.t.Errorf("delivery %s is in the audit log %d times", corr, entries[corr])
 		}
 	}
-	for corr, n := range told {
+	for corr, n := range entries {
 		if n > 1 {
 			r.t.Errorf("%s is in the audit log %d times", corr, n)
 		}
@@ -267,7 +267,7 @@ func (r *race) files() {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		told := map[string]int{}
+		entries := map[string]int{}
 		for line := range lines(r.t, text) {
 			var e struct {
 				EventType string `json:"event_type"`
@@ -279,19 +279,19 @@ func (r *race) files() {
 			if err := json.Unmarshal(line, &e); err != nil {
 				r.t.Fatalf("%s: %v", line, err)
 			}
-			told[e.Details.AuditID]++
+			entries[e.Details.AuditID]++
 			if e.EventType == "workflow_event" {
 				delete(r.answered, e.Details.CorrelationID)
 			}
 		}
-		for id, n := range told {
+		for id, n := range entries {
 			if n > 1 {
 				r.t.Errorf("%s is in the file of process %d %d times", id, i, n)
 			}
 		}
 		if i == 0 {
-			first = slices.Sorted(maps.Keys(told))
-		} else if got := slices.Sorted(maps.Keys(told)); !slices.Equal(got, first) {
+			first = slices.Sorted(maps.Keys(entries))
+		} else if got := slices.Sorted(maps.Keys(entries)); !slices.Equal(got, first) {
 			r.t.Errorf("the file of process %d has %d lines, that of the first %d", i, len(got), len(first))
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"renga.dev/renga/internal/workflow/store"
 )
 
-// Verify reduces every execution again from its log and compares it with what is stored. It tells
-// progress how many are done; nil: nobody is told.
+// Verify reduces every execution again from its log and compares it with what is stored. It
+// calls progress, unless that is nil, with how many are done.
 func Verify(ctx context.Context, p Place, progress func(done int)) (report engine.Report, err error) {
 	err = inspect(ctx, p, func(a *App) (err error) {
 		report, err = engine.New(a.Store, systemClock{}, engine.Config{Exclusive: true}).Verify(ctx, progress)

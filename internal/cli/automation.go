@@ -156,7 +156,7 @@ func resultOf(r *client.ActionRun) string {
 	case r.RecordVersion != "":
 		return "version " + r.RecordVersion
 	case r.Type == "notify":
-		return strconv.Itoa(r.Told) + " told"
+		return strconv.Itoa(r.Told) + " notified"
 	}
 	return ""
 }

@@ -74,8 +74,8 @@ func (c *eventSendCmd) Run(ctx context.Context, r *remote) error {
 	return nil
 }
 
-// unsent tells of an event without an answer, or with one that says no. The key of one
-// that may have arrived is told, so that sending it again is safe.
+// unsent reports an event that got no answer, or was refused. It names the key of one
+// that may have arrived, so that sending it again is safe.
 func (a *App) unsent(key string, err error) error {
 	var failure *client.Error
 	if errors.As(err, &failure) && failure.Status == 0 {

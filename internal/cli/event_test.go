@@ -71,21 +71,21 @@ func TestAnEventHasOneKey(t *testing.T) {
 		return out + errs, code
 	}
 	for _, name := range []string{"idempotency_key", "idempotencyKey", "event_id", "eventId"} {
-		if told, code := send(`{"`+name+`":"own"}`, "--key", "mine"); code != exitUsage ||
-			!strings.Contains(told, `the key "own"`) {
-			t.Errorf("%s: exit code %d: %s", name, code, told)
+		if out, code := send(`{"`+name+`":"own"}`, "--key", "mine"); code != exitUsage ||
+			!strings.Contains(out, `the key "own"`) {
+			t.Errorf("%s: exit code %d: %s", name, code, out)
 		}
 	}
-	if told, code := send(`{"idempotency_key":"","event_id":null}`, "--key", "mine"); code != 0 ||
-		!strings.Contains(told, "mine") {
-		t.Errorf("exit code %d: %s", code, told)
+	if out, code := send(`{"idempotency_key":"","event_id":null}`, "--key", "mine"); code != 0 ||
+		!strings.Contains(out, "mine") {
+		t.Errorf("exit code %d: %s", code, out)
 	}
-	if told, code := send(`{"eventId":"mine"}`, "--key", "mine"); code != exitDuplicate {
-		t.Errorf("exit code %d: %s", code, told)
+	if out, code := send(`{"eventId":"mine"}`, "--key", "mine"); code != exitDuplicate {
+		t.Errorf("exit code %d: %s", code, out)
 	}
-	if told, code := send(`{"eventId":"own"}`, "--server", "http://127.0.0.1:1"); code != exitUnavailable ||
-		!strings.Contains(told, "--key own\n") {
-		t.Errorf("exit code %d: %s", code, told)
+	if out, code := send(`{"eventId":"own"}`, "--server", "http://127.0.0.1:1"); code != exitUnavailable ||
+		!strings.Contains(out, "--key own\n") {
+		t.Errorf("exit code %d: %s", code, out)
 	}
 }
 

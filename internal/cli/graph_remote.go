@@ -28,7 +28,7 @@ Examples:
 
 type applied struct {
 	File   string `json:"file"`
-	Change string `json:"change"` // created, changed, unchanged; registered when that cannot be told
+	Change string `json:"change"` // created, changed, unchanged; registered when that is unknown
 	client.GraphVersion
 }
 

@@ -30,7 +30,7 @@ type remote struct {
 	token string
 }
 
-// connect makes a client as the flags say. What is wrong with them is told by the first request (App.flaw), so that a
+// connect makes a client as the flags say. The first request reports what is wrong with them (App.flaw), so that a
 // command refuses its own flags before. Whoever may be waiting for as long as a server is away gives a longer patience.
 func (a *App) connect(patience time.Duration) *remote {
 	r := &remote{App: a, heard: &recorder{next: http.DefaultTransport.(*http.Transport).Clone()}}

@@ -111,7 +111,7 @@ func (d *company) remember() {
 	d.review(rng)
 }
 
-// takeLeads plans how leads leave their queues: representatives take them, give some up, and
+// claimLeads plans how leads leave their queues: representatives take them, give some up, and
 // win some over, for an opportunity of the account when there is one.
 func (d *company) claimLeads(rng *dice) {
 	contacts, deals := d.records["Contact"], map[int]int{}

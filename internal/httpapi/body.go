@@ -104,7 +104,7 @@ func (b *body) fail(m member, rule string, args ...any) {
 	}
 }
 
-// take notes one member. Name and value are JSON; the name is still in quotes.
+// set notes one member. Name and value are JSON; the name is still in quotes.
 func (b *body) set(name, value jsontext.Value, may memberSet) {
 	m, known := lookup(name)
 	switch {

@@ -164,10 +164,10 @@ func TestEventsDoNotNameWhatIsGivenToSomeOnly(t *testing.T) {
 			}
 		}
 	}
-	var told []byte
+	var body []byte
 	if err := s.db.Read(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-		return tx.Row(ctx, "SELECT body FROM outbox_events WHERE event_id = $1", uid(0x42)).Scan(&told)
-	}); err != nil || !strings.Contains(string(told), account) {
-		t.Errorf("what consumers get is %s, %v", told, err)
+		return tx.Row(ctx, "SELECT body FROM outbox_events WHERE event_id = $1", uid(0x42)).Scan(&body)
+	}); err != nil || !strings.Contains(string(body), account) {
+		t.Errorf("what consumers get is %s, %v", body, err)
 	}
 }

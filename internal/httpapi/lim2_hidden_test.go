@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// members of the answers to GET /search that may differ: what is in a cursor.
+// cursorText is what may differ in the answers to GET /search: what is in a cursor.
 var cursorText = regexp.MustCompile(`"next":"[A-Za-z0-9_-]+"`)
 
 // resultID is the id of a record in the answer to a bulk.

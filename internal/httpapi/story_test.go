@@ -60,14 +60,14 @@ type play struct {
 	used     map[string]bool   // pointers of examples, and operations
 	signed   string            // the query of the last URL that an answer had
 
-	before func(s step, r told)        // each request, nil: nobody is told
-	after  func(s step, got reply)     // each answer, nil: nobody is told
+	before func(s step, r request)     // each request, or nil
+	after  func(s step, got reply)     // each answer, or nil
 	loose  func(operation string) bool // the answers that are not compared, nil: all are
 	tenant string                      // who plays it, "": own
 }
 
-// told is a request of the story as it is sent.
-type told struct {
+// request is a request of the story as it is sent.
+type request struct {
 	operation, method, path, body string
 	header                        []string
 }
@@ -105,7 +105,7 @@ func (p *play) do(n int, s step) {
 	case s.Query != "":
 		path += "?" + strings.Replace(s.Query, "ym=2026-01", "ym="+p.clock.Now().UTC().Format("2006-01"), 1)
 	}
-	r := told{operation, method, path, p.body(pointer, s), p.header(s)}
+	r := request{operation, method, path, p.body(pointer, s), p.header(s)}
 	send := func() reply { return p.server.do(method, path, r.body, r.header...) }
 	if s.Frames > 0 {
 		send = func() reply { return p.server.frames(s.Frames, path, r.header...) }

@@ -33,7 +33,7 @@ func TestNothingOfATenantIsThereForAnother(t *testing.T) {
 	o.before, o.after, o.loose = o.ask, o.learn, func(operation string) bool { return wide[operation] }
 	o.all()
 	o.follow()
-	o.told()
+	o.notifications()
 	o.complete()
 }
 
@@ -95,7 +95,7 @@ func (o *onlooker) makes(operation string, names []string) bool {
 }
 
 // ask sends a request of the story as somebody else, before it is sent.
-func (o *onlooker) ask(s step, r told) {
+func (o *onlooker) ask(s step, r request) {
 	o.t.Helper()
 	_, template, _ := strings.Cut(r.operation, " ")
 	names := owned(template, s.Path)
@@ -127,7 +127,7 @@ func (o *onlooker) ask(s step, r told) {
 }
 
 // same sends a request as a tenant to both servers and demands the same answer.
-func (o *onlooker) same(s step, r told, tenant string) reply {
+func (o *onlooker) same(s step, r request, tenant string) reply {
 	o.t.Helper()
 	header := append(slices.Clone(r.header), "X-Tenant-Id", tenant)
 	body := strings.NewReplacer(`"waitSeconds":5`, `"waitSeconds":0`, `"waitSeconds":30`, `"waitSeconds":0`).Replace(
@@ -208,7 +208,7 @@ func (o *onlooker) learn(_ step, got reply) {
 
 // borrow asks for an artifact with a signature that was made for its owner: it opens
 // what it was made for, and that alone.
-func (o *onlooker) borrow(r told) {
+func (o *onlooker) borrow(r request) {
 	o.t.Helper()
 	if r.path = strings.Replace(r.path, "tenant="+own, "tenant="+other, 1); !strings.Contains(r.path, other) {
 		o.t.Fatalf("the URL %s names no tenant", r.path)
@@ -233,9 +233,9 @@ func (o *onlooker) follow() {
 	o.silent(got)
 }
 
-// told lets a rule act, which no request of the story does, and asks as another tenant for
+// notifications lets a rule act, which no request of the story does, and asks as another tenant for
 // what it made.
-func (o *onlooker) told() {
+func (o *onlooker) notifications() {
 	o.t.Helper()
 	const ann = "0199c1a4-0000-7000-8000-0000000000a1"
 	s := o.server

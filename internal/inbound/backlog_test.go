@@ -245,11 +245,11 @@ func TestADatabaseThatTakesNothingLosesNoEntry(t *testing.T) {
 // TestNobodyRepeatsAnEventBecauseOfDamage: what could not be put into a damaged log is no outage.
 func TestNobodyRepeatsAnEventBecauseOfDamage(t *testing.T) {
 	damage := &fault.Error{Code: "STORAGE_DAMAGED", Message: "damaged", Reason: fault.Damaged}
-	if told, _ := fault.As(unlogged(damage)); told.Kind != fault.Internal || told.Reason != fault.Damaged {
-		t.Errorf("damage is answered %v, %+v", told.Kind, told.Reason)
+	if failure, _ := fault.As(unlogged(damage)); failure.Kind != fault.Internal || failure.Reason != fault.Damaged {
+		t.Errorf("damage is answered %v, %+v", failure.Kind, failure.Reason)
 	}
-	if told, _ := fault.As(unlogged(errors.New("unforeseen"))); told.Kind != fault.Unavailable {
-		t.Errorf("an error that nobody foresaw is answered %v", told.Kind)
+	if failure, _ := fault.As(unlogged(errors.New("unforeseen"))); failure.Kind != fault.Unavailable {
+		t.Errorf("an error that nobody foresaw is answered %v", failure.Kind)
 	}
 }
 

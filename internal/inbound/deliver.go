@@ -105,8 +105,8 @@ func (t *Deliveries) look(ctx context.Context, tenant string, d *Delivery) (v vi
 
 // isRefusal reports whether an error is an answer to the delivery.
 func isRefusal(err error) bool {
-	told, ok := fault.As(err)
-	return ok && told.Reason != (fault.Reason{})
+	failure, ok := fault.As(err)
+	return ok && failure.Reason != (fault.Reason{})
 }
 
 // start starts a plan. What it finds instead, it gives back.
@@ -146,7 +146,7 @@ func (t *Deliveries) start(ctx context.Context, call Caller, d *Delivery, v view
 	case errors.Is(err, errAgain):
 		v.refusal, err = errAgain, nil
 	case fault.KindOf(err) == fault.Unavailable:
-		if told, _ := fault.As(err); told != nil && told.Code == codeUnknown {
+		if failure, _ := fault.As(err); failure != nil && failure.Code == codeUnknown {
 			v.doubt = u.noted
 		}
 	case fault.KindOf(err) == fault.RateLimited: // the sender need not know of commands that others send

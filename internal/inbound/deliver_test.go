@@ -252,9 +252,9 @@ func TestEveryRuleOfTheDocument(t *testing.T) {
 				}
 				continue
 			}
-			told, _ := fault.As(err)
-			if told == nil || out != (Outcome{}) || fault.KindOf(err) != tt.kind || told.Message != tt.message ||
-				told.Reason != tt.reason {
+			failure, _ := fault.As(err)
+			if failure == nil || out != (Outcome{}) || fault.KindOf(err) != tt.kind || failure.Message != tt.message ||
+				failure.Reason != tt.reason {
 				t.Errorf("%s:\ngot  %+v %v\nwant %v %s", tt.name, out, err, tt.kind, tt.message)
 			}
 		}

@@ -197,8 +197,8 @@ func validKey(key string) bool {
 
 // unread is an error about a body that cannot be read.
 func unread(err error) *fault.Error {
-	if told, ok := fault.As(err); ok && told.Kind == fault.Invalid && told.Message != "" {
-		return refusedField("%s", told.Message)
+	if failure, ok := fault.As(err); ok && failure.Kind == fault.Invalid && failure.Message != "" {
+		return refusedField("%s", failure.Message)
 	}
 	return refusedField("the body is not valid JSON")
 }

@@ -155,8 +155,9 @@ func TestWhatCannotBeReadIsRefusedByName(t *testing.T) {
 		`{"notes":"` + strings.Repeat("é", MaxNotes/2+1) + `"}`:    "notes are longer than 8192 bytes",
 	} {
 		got, err := ParseDelivery([]byte(body), "")
-		told, _ := fault.As(err)
-		if told == nil || told.Kind != fault.Invalid || told.Message != want || told.Reason != fault.RefusedField ||
+		failure, _ := fault.As(err)
+		if failure == nil || failure.Kind != fault.Invalid || failure.Message != want ||
+			failure.Reason != fault.RefusedField ||
 			got != (Delivery{}) && body != both {
 			t.Errorf("%.60s: got %+v %v, want %q", body, got, err, want)
 		}
@@ -191,8 +192,9 @@ func TestWhatIsNotStrictJSONIsRefused(t *testing.T) {
 		strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100),
 	} {
 		_, err := ParseDelivery([]byte(body), "")
-		told, _ := fault.As(err)
-		if told == nil || told.Kind != fault.Invalid || told.Message == "" || told.Reason != fault.RefusedField {
+		failure, _ := fault.As(err)
+		if failure == nil || failure.Kind != fault.Invalid || failure.Message == "" ||
+			failure.Reason != fault.RefusedField {
 			t.Errorf("%.60q: got %v", body, err)
 		}
 	}
@@ -208,8 +210,8 @@ func FuzzParseDelivery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, header string) {
 		d, err := ParseDelivery(body, header)
 		if err != nil {
-			told, ok := fault.As(err)
-			if !ok || told.Kind != fault.Invalid || told.Message == "" || told.Reason != fault.RefusedField ||
+			failure, ok := fault.As(err)
+			if !ok || failure.Kind != fault.Invalid || failure.Message == "" || failure.Reason != fault.RefusedField ||
 				d != (Delivery{}) {
 				t.Fatalf("got %+v %v", d, err)
 			}

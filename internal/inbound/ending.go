@@ -108,16 +108,16 @@ func tally(e *audit.Entry, duplicate bool) sqldb.Stmt {
 // because ends a delivery with an error: refused when that is the sender's, failed when
 // it is ours.
 func (e *ending) because(err error) {
-	told, ok := fault.As(err)
+	failure, ok := fault.As(err)
 	if !ok {
-		told = &fault.Error{}
+		failure = &fault.Error{}
 	}
-	status := told.Kind.Status()
-	e.outcome, e.message, e.reason = audit.Refused, messageOf(err), told.Reason
+	status := failure.Kind.Status()
+	e.outcome, e.message, e.reason = audit.Refused, messageOf(err), failure.Reason
 	if status >= 500 {
 		e.outcome = audit.Failed
 	}
 	if e.reason == (fault.Reason{}) || status >= 500 && e.reason != fault.Damaged {
-		e.reason = told.Kind.Reason(status)
+		e.reason = failure.Kind.Reason(status)
 	}
 }

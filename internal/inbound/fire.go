@@ -186,7 +186,7 @@ func (t *Triggers) start(ctx context.Context, call Caller, d *Delivery, a *aim) 
 	case errors.Is(err, errAgain):
 		return "", errAgain
 	case fault.KindOf(err) == fault.Unavailable:
-		if told, _ := fault.As(err); told != nil && told.Code == codeUnknown {
+		if failure, _ := fault.As(err); failure != nil && failure.Code == codeUnknown {
 			a.doubt = u.noted
 		}
 		return "", err

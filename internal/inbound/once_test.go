@@ -116,7 +116,7 @@ func TestOfDeliveriesForOneMonthOneStartsARun(t *testing.T) {
 			for i, err := range errs {
 				if err == nil && !outs[i].Duplicate {
 					started++
-				} else if told, _ := fault.As(err); told == nil || told.Reason != fault.RunActive {
+				} else if failure, _ := fault.As(err); failure == nil || failure.Reason != fault.RunActive {
 					t.Fatalf("got %+v %v", outs[i], err)
 				}
 			}

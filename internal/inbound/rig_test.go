@@ -206,10 +206,10 @@ func (r *rig) repeats(body, run string) Outcome {
 func (r *rig) refused(body string, want fault.Kind, message string, reason fault.Reason) {
 	r.Helper()
 	out, err := r.deliver(body)
-	told, _ := fault.As(err)
-	if told == nil || out != (Outcome{}) || fault.KindOf(err) != want || told.Message != message ||
-		told.Reason != reason {
-		r.Errorf("%s:\ngot  %+v %v %+v\nwant %v %q %+v", body, out, err, told, want, message, reason)
+	failure, _ := fault.As(err)
+	if failure == nil || out != (Outcome{}) || fault.KindOf(err) != want || failure.Message != message ||
+		failure.Reason != reason {
+		r.Errorf("%s:\ngot  %+v %v %+v\nwant %v %q %+v", body, out, err, failure, want, message, reason)
 	}
 }
 
@@ -284,10 +284,10 @@ func keyed(key string, month int) string {
 
 func at(t time.Time) canonical.Stamp { return canonical.Stamp(t.UnixMilli()) }
 
-// logged is a logger that says that it was told something.
-func logged(told chan<- struct{}) *slog.Logger { return slog.New(handler{told}) }
+// logged is a logger that signals every line.
+func logged(written chan<- struct{}) *slog.Logger { return slog.New(handler{written}) }
 
-type handler struct{ told chan<- struct{} }
+type handler struct{ written chan<- struct{} }
 
 func (h handler) Enabled(context.Context, slog.Level) bool { return true }
 func (h handler) WithAttrs([]slog.Attr) slog.Handler       { return h }
@@ -295,7 +295,7 @@ func (h handler) WithGroup(string) slog.Handler            { return h }
 
 func (h handler) Handle(context.Context, slog.Record) error {
 	select {
-	case h.told <- struct{}{}:
+	case h.written <- struct{}{}:
 	default:
 	}
 	return nil

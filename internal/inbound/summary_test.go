@@ -167,15 +167,15 @@ func TestABadMonthIsRefused(t *testing.T) {
 			" 2026-02", "2026-02 ", "abcd-ef", "２０２６-02", "+026-02",
 		} {
 			_, err := r.Summary(t.Context(), tenantA, SummaryQuery{Month: month})
-			if told, _ := fault.As(err); told == nil || told.Kind != fault.Invalid ||
-				told.Message != "ym must be a month such as 2026-02" {
+			if failure, _ := fault.As(err); failure == nil || failure.Kind != fault.Invalid ||
+				failure.Message != "ym must be a month such as 2026-02" {
 				t.Errorf("%q: got %v", month, err)
 			}
 		}
 		for _, limit := range []int{-1, 201} {
 			_, err := r.Summary(t.Context(), tenantA, SummaryQuery{"2026-02", limit})
-			if told, _ := fault.As(err); told == nil || told.Kind != fault.Invalid ||
-				told.Message != "recent_limit must be 1 to 200" {
+			if failure, _ := fault.As(err); failure == nil || failure.Kind != fault.Invalid ||
+				failure.Message != "recent_limit must be 1 to 200" {
 				t.Errorf("%d: got %v", limit, err)
 			}
 		}

@@ -188,8 +188,8 @@ func unfit(format string, args ...any) *fault.Error {
 
 // messageOf is what a caller may see of an error.
 func messageOf(err error) string {
-	if told, ok := fault.As(err); ok && told.Message != "" && told.Kind != fault.Internal {
-		return told.Message
+	if failure, ok := fault.As(err); ok && failure.Message != "" && failure.Kind != fault.Internal {
+		return failure.Message
 	}
 	return msgInternal
 }

@@ -72,8 +72,8 @@ func TestATemplateThatIsNotOneIsRefusedByName(t *testing.T) {
 		`{"name":"n","name":"m","steps":[` + first + `]}`:                 "",
 	} {
 		_, err := ParseTemplate([]byte(body))
-		told, _ := fault.As(err)
-		if told == nil || told.Kind != fault.Invalid || want != "" && told.Message != want {
+		failure, _ := fault.As(err)
+		if failure == nil || failure.Kind != fault.Invalid || want != "" && failure.Message != want {
 			t.Errorf("%.100s:\ngot  %v\nwant %s", body, err, want)
 		}
 	}
@@ -174,8 +174,8 @@ func TestATemplateThatIsNotThereIsNotFound(t *testing.T) {
 			_, read := r.Template(t.Context(), tenantA, id)
 			for what, err := range map[string]error{"read": read, "delete": r.DeleteTemplate(t.Context(), tenantA,
 				id)} {
-				if told, _ := fault.As(err); told == nil || fault.KindOf(err) != fault.NotFound ||
-					told.Message != msgNoTemplate {
+				if failure, _ := fault.As(err); failure == nil || fault.KindOf(err) != fault.NotFound ||
+					failure.Message != msgNoTemplate {
 					t.Errorf("%s %q: got %v", what, id, err)
 				}
 			}
@@ -238,7 +238,7 @@ func FuzzParseTemplate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		tpl, err := ParseTemplate(body)
 		if err != nil {
-			if told, ok := fault.As(err); !ok || told.Kind != fault.Invalid || told.Message == "" {
+			if failure, ok := fault.As(err); !ok || failure.Kind != fault.Invalid || failure.Message == "" {
 				t.Fatalf("got %v", err)
 			}
 			return

@@ -146,13 +146,13 @@ func TestAnEventThatATriggerCannotTakeIsRefusedAndInTheLog(t *testing.T) {
 			{`{"a":1,"a":2}`, `the body holds the member "a" twice`},
 		} {
 			_, err := r.Triggers().Fire(r.Context(), caller, shop, Event{Trigger: "orders", Body: []byte(tc.body)})
-			told, _ := fault.As(err)
-			if told == nil || told.Kind != fault.Invalid || !strings.HasPrefix(told.Message, tc.message) {
+			failure, _ := fault.As(err)
+			if failure == nil || failure.Kind != fault.Invalid || !strings.HasPrefix(failure.Message, tc.message) {
 				t.Errorf("%s: got %v, want %s", tc.body, err, tc.message)
 				continue
 			}
 			last := r.entries(1)[0]
-			if last.Outcome != audit.Refused || last.Reason != told.Message || last.Actor != "trigger:orders" ||
+			if last.Outcome != audit.Refused || last.Reason != failure.Message || last.Actor != "trigger:orders" ||
 				last.ReasonCode != "http_422" {
 				t.Errorf("%s: the log has %+v", tc.body, last)
 			}
@@ -374,8 +374,8 @@ func TestATriggerThatCannotWorkIsRefused(t *testing.T) {
 		`{"graph":"a","colour":"red"}`:       "colour",
 	} {
 		_, _, err := ParseTrigger([]byte(body))
-		told, _ := fault.As(err)
-		if told == nil || told.Kind != fault.Invalid || !strings.Contains(told.Message, want) {
+		failure, _ := fault.As(err)
+		if failure == nil || failure.Kind != fault.Invalid || !strings.Contains(failure.Message, want) {
 			t.Errorf("%s: got %v, want %s", body, err, want)
 		}
 	}
@@ -395,7 +395,8 @@ func TestTheTriggersOfATenantAreItsOwnAndBounded(t *testing.T) {
 		}
 		def, _, _ := ParseTrigger([]byte(`{"graph":"order"}`))
 		_, _, err = r.Triggers().Put(ctx, Editor{other, ""}, "orders", def, Secret{})
-		if told, _ := fault.As(err); told == nil || !strings.HasPrefix(told.Message, "graph order does not exist") {
+		if failure, _ := fault.As(err); failure == nil ||
+			!strings.HasPrefix(failure.Message, "graph order does not exist") {
 			t.Errorf("a graph that another tenant has: %v", err)
 		}
 		page, total, err := r.Triggers().List(ctx, tenantA, 0, 10)
@@ -425,7 +426,7 @@ func TestTheTriggersOfATenantAreItsOwnAndBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, err = r.Triggers().Put(ctx, Editor{caller, ""}, "more", def, Secret{})
-		if told, _ := fault.As(err); told == nil || told.Code != "TOO_MANY_TRIGGERS" {
+		if failure, _ := fault.As(err); failure == nil || failure.Code != "TOO_MANY_TRIGGERS" {
 			t.Errorf("one too many: %v", err)
 		}
 	})

@@ -35,7 +35,7 @@ type Order struct {
 	brief
 }
 
-// brief is what checkers are told, as it is kept with the request.
+// brief is what checkers get, as it is stored with the request.
 type brief struct {
 	Window  window         `json:"window"`
 	Reason  string         `json:"reason"`

@@ -236,9 +236,9 @@ func TestAValidationRuleRefusesAnOutcome(t *testing.T) {
 			!strings.Contains(out.Message, "An approved quote says until when it holds.") || out.RecordVersion != 0 {
 			t.Errorf("got %s, %+v", got.Status, out)
 		}
-		if len(r.told()) != 1 || r.told()[0].SubmittedBy != sal || r.told()[0].DecidedBy != mia ||
-			r.told()[0].RecordID != quote {
-			t.Errorf("told was %+v", r.told())
+		if got := r.refusedOutcomes(); len(got) != 1 || got[0].SubmittedBy != sal || got[0].DecidedBy != mia ||
+			got[0].RecordID != quote {
+			t.Errorf("refused outcomes: %+v", got)
 		}
 		if status, _ := r.status(quote); status != "Draft" || r.updates(quote) != before {
 			t.Errorf("it is %s after %d changes", status, r.updates(quote)-before)
@@ -258,8 +258,8 @@ func TestAValidationRuleRefusesAnOutcome(t *testing.T) {
 		r.decide(mia, again.ID, Approved)
 		r.delivered = 0
 		r.deliver(1) // all that ever were: what was refused stays so
-		if status, _ := r.status(quote); status != "Approved" || len(r.told()) != 1 {
-			t.Errorf("submitted again it is %s, and %d outcomes were refused", status, len(r.told()))
+		if status, _ := r.status(quote); status != "Approved" || len(r.refusedOutcomes()) != 1 {
+			t.Errorf("submitted again it is %s, and %d outcomes were refused", status, len(r.refusedOutcomes()))
 		}
 		if out := r.parsed(r.Get(t.Context(), as(sal), v.ID)).Outcome; out == nil || out.Status != OutcomeRefused {
 			t.Errorf("the first one: %+v", out)

@@ -100,8 +100,8 @@ func (r *rig) OutcomeRefused(_ context.Context, _ *sqldb.Tx, _ *events.Event, o 
 	return nil
 }
 
-// told are the outcomes that people were told of, since records did not take them.
-func (r *rig) told() []model.Outcome {
+// refusedOutcomes are the outcomes that records refused, of which people were notified.
+func (r *rig) refusedOutcomes() []model.Outcome {
 	r.telling.Lock()
 	defer r.telling.Unlock()
 	return slices.Clone(r.refused)

@@ -129,8 +129,8 @@ func TestADeadLetterThatKeepsAnOutcomeIsNamed(t *testing.T) {
 			if status, _ := r.status(quote); skip != (status == "Draft") {
 				t.Errorf("%s: it is %s", ends, status)
 			}
-			if skip != (len(r.told()) == 1) {
-				t.Errorf("%s: told was %+v", ends, r.told())
+			if skip != (len(r.refusedOutcomes()) == 1) {
+				t.Errorf("%s: refused outcomes: %+v", ends, r.refusedOutcomes())
 			}
 			r.consistent()
 			r.submit(quote)

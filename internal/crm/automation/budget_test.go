@@ -45,7 +45,7 @@ func TestCostlyRulesAfterASaveAreADeadLetterThatNamesThem(t *testing.T) {
 			t.Errorf("got %q, want one that names a rule", letters)
 		}
 		if n := len(r.inbox(ann)); n != 20 {
-			t.Errorf("ann was told %d times, want 20", n)
+			t.Errorf("ann was notified %d times, want 20", n)
 		}
 	})
 }

@@ -26,8 +26,8 @@ type Note struct {
 
 const noteColumns = "id, at, message, object, record_id, source, rule_id, action_key, event_id, read_at"
 
-// inboxOf lists the notes of a user. SQLite is told the index: it does not know how few are
-// unread.
+// inboxOf lists the notes of a user. The query names the index for SQLite, whose planner does not
+// know how few are unread.
 func inboxOf(d sqldb.Dialect, tenant, user string, unread bool) listing {
 	l := listing{columns: noteColumns, table: "automation_note", order: "id DESC"}
 	l.where = "tenant_id = " + l.Add(tenant) + " AND user_id = " + l.Add(user)

@@ -85,7 +85,7 @@ func TestAJobComesAtItsTimesAndActsOnItsRecordsOnce(t *testing.T) {
 			t.Errorf("%d actions, want 15: %q", len(runs), runs)
 		}
 		if n := len(r.inbox(ann)); n != 5 || r.executions() != 6 {
-			t.Errorf("ann was told %d times, %d executions", n, r.executions())
+			t.Errorf("ann was notified %d times, %d executions", n, r.executions())
 		}
 		r.sound()
 	})
@@ -103,7 +103,7 @@ func TestMissedTimesRunOnceForTheNewest(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 		if n := len(r.inbox(ann)); n != 1 {
-			t.Errorf("ann was told %d times", n)
+			t.Errorf("ann was notified %d times", n)
 		}
 		r.sound()
 	})
@@ -265,7 +265,7 @@ func TestOfTwoProcessesThatFireAJobOneDoes(t *testing.T) {
 			t.Errorf("it went %+v", ended.Last)
 		}
 		if got := r.inbox(ann); len(got) != 7 {
-			t.Errorf("ann was told %q", got)
+			t.Errorf("ann was notified %q", got)
 		}
 		r.at("2026-01-12T09:30:01Z") // it has come again, and a process wakes that stood still since
 		if did, err := r.auto.Fire(t.Context(), due[0]); did || err != nil {
@@ -310,11 +310,11 @@ func TestWhatAJobDidForOneTimeIsNotDoneForTheNext(t *testing.T) {
 			t.Errorf("of the day before: did it %t, %v", did, err)
 		}
 		if got := r.show(50); *got.Last != *before.Last || len(r.inbox(ann)) != 1 {
-			t.Errorf("it is %+v, before %+v; ann was told %q", got.Last, before.Last, r.inbox(ann))
+			t.Errorf("it is %+v, before %+v; ann was notified %q", got.Last, before.Last, r.inbox(ann))
 		}
 		r.work()
 		if got := r.show(50).Last; got.EndedAt == 0 || got.Matched != 1 || len(r.inbox(ann)) != 2 {
-			t.Errorf("it went %+v; ann was told %q", got, r.inbox(ann))
+			t.Errorf("it went %+v; ann was notified %q", got, r.inbox(ann))
 		}
 		r.sound()
 	})

@@ -69,10 +69,10 @@ func TestEveryActionIsDoneOnceForAnEvent(t *testing.T) {
 			t.Errorf("one change of both fields by the system: %v %v", entries, err)
 		}
 		if got := r.inbox(ann); !slices.Equal(got, []string{"Look.", "All of you."}) {
-			t.Errorf("ann was told %q", got)
+			t.Errorf("ann was notified %q", got)
 		}
 		if got := r.inbox(ben); !slices.Equal(got, []string{"All of you."}) {
-			t.Errorf("ben was told %q", got)
+			t.Errorf("ben was notified %q", got)
 		}
 		if n := r.executions(); n != 1 {
 			t.Errorf("%d executions, want 1", n)
@@ -119,7 +119,7 @@ func TestARecountFindsNotesThatAreMissingOrTooMany(t *testing.T) {
 		}
 		differences, err := r.auto.Recount(t.Context(), tenant)
 		if err != nil || len(differences) != 2 || !strings.HasPrefix(differences[0],
-			"an action told others than it says: ") {
+			"an action notified other users than it says: ") {
 			t.Errorf("got %q %v", differences, err)
 		}
 	})
@@ -139,7 +139,7 @@ func TestEffectsOfATransactionThatIsLostAreDoneAgainOnce(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		if got := r.inbox(ann); !slices.Equal(got, []string{"Look.", "All of you."}) || r.executions() != 1 {
-			t.Errorf("ann was told %q, %d executions", got, r.executions())
+			t.Errorf("ann was notified %q, %d executions", got, r.executions())
 		}
 		r.sound()
 	})
@@ -334,7 +334,7 @@ func TestAnActionThatIsRefusedIsADeadLetterAndLeavesNothingBehind(t *testing.T) 
 			t.Errorf("got %q", letters)
 		}
 		if got := r.inbox(ann); len(got) != 0 {
-			t.Errorf("ann was told %q", got)
+			t.Errorf("ann was notified %q", got)
 		}
 		r.save("Account", records.Op{Kind: records.Delete, ID: v.ID}, `{}`)
 		r.rule(101, "Late", "Account", `["create"]`, "",
@@ -449,7 +449,7 @@ func TestARuleSeesWhatASensitiveFieldWas(t *testing.T) {
 		r.update(lead, `{"Email":"c@x.example"}`)
 		r.quiet()
 		if got := r.inbox(ann); !slices.Equal(got, []string{"Moved."}) {
-			t.Errorf("ann was told %q, want that the first address became the second", got)
+			t.Errorf("ann was notified %q, want that the first address became the second", got)
 		}
 		history, _, err := r.records.History(t.Context(), records.Caller{Tenant: tenant}, "Lead", lead.ID, 0, 10)
 		if err != nil || len(history) != 3 || strings.Contains(fmt.Sprint(history), "example") {

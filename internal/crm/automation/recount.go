@@ -30,12 +30,12 @@ var recounts = []struct{ what, query string }{
 	// One pass over both, with no join: PostgreSQL takes what it groups for a row or two as
 	// long as it knows little of the tables, and would go through all of it for each run.
 	{
-		"an action told others than it says",
+		"an action notified other users than it says",
 		`SELECT event_id || ' ' || rule_id || '/' || action_key FROM (
 			SELECT event_id, rule_id, action_key, record_id, result AS says, 0 AS n FROM automation_run
 				WHERE tenant_id = $1 AND type = 'notify' AND outcome IN (1, 4)
 			UNION ALL SELECT event_id, rule_id, action_key, record_id, NULL, 1 FROM automation_note
-				WHERE tenant_id = $1) AS told
+				WHERE tenant_id = $1) AS notified
 		GROUP BY event_id, rule_id, action_key, record_id HAVING max(says) <> CAST(sum(n) AS TEXT)`,
 	},
 	{

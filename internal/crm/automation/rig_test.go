@@ -344,7 +344,7 @@ func (r *rig) sound() {
 	}
 }
 
-// inbox is what a user was told.
+// inbox lists the notifications of a user.
 func (r *rig) inbox(user string) (texts []string) {
 	r.Helper()
 	page, total, err := r.auto.Inbox(r.Context(), kit.Caller{Tenant: tenant, Subject: user}, false, 0, 100)

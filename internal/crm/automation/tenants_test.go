@@ -49,16 +49,16 @@ func TestTenantsThatShareUserIDsShareNothingElse(t *testing.T) {
 			for _, note := range inbox {
 				notes = append(notes, note.ID)
 				if note.Message != "of "+of {
-					t.Errorf("a user of %s was told %+v", of, note)
+					t.Errorf("a user of %s was notified %+v", of, note)
 				}
 			}
 			return tasks, notes
 		}
 		tasks, notes := mine(tenant)
-		others, told := mine(other)
-		if len(tasks) != 3 || len(others) != 3 || len(notes) != 1 || len(told) != 1 {
+		others, notified := mine(other)
+		if len(tasks) != 3 || len(others) != 3 || len(notes) != 1 || len(notified) != 1 {
 			t.Fatalf("%d and %d tasks, %d and %d notes; want 3 and 1 each", len(tasks), len(others), len(notes),
-				len(told))
+				len(notified))
 		}
 		stranger := kit.Caller{Tenant: tenant, Subject: ann}
 		for _, task := range others {
@@ -66,7 +66,7 @@ func TestTenantsThatShareUserIDsShareNothingElse(t *testing.T) {
 				t.Errorf("closing a task of another tenant: %v", err)
 			}
 		}
-		if _, err := r.auto.MarkRead(t.Context(), stranger, told[0]); fault.KindOf(err) != fault.NotFound {
+		if _, err := r.auto.MarkRead(t.Context(), stranger, notified[0]); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("reading a note of another tenant: %v", err)
 		}
 		for _, task := range tasks {
@@ -77,8 +77,8 @@ func TestTenantsThatShareUserIDsShareNothingElse(t *testing.T) {
 		if _, err := r.auto.MarkRead(t.Context(), stranger, notes[0]); err != nil {
 			t.Error(err)
 		}
-		if left, unread := mine(other); !slices.Equal(left, others) || !slices.Equal(unread, told) {
-			t.Errorf("the other tenant has %q and %q left, want %q and %q", left, unread, others, told)
+		if left, unread := mine(other); !slices.Equal(left, others) || !slices.Equal(unread, notified) {
+			t.Errorf("the other tenant has %q and %q left, want %q and %q", left, unread, others, notified)
 		}
 		if done, total, err := r.auto.Tasks(t.Context(), kit.Caller{Tenant: other, Subject: ann},
 			automation.TaskDone, 0, 100); err != nil || total != 0 {

@@ -35,8 +35,8 @@ type Limits struct {
 	LongText       int `json:"longText"`
 }
 
-// Describe is an object as a caller may see it. Fields that it may not read are not in
-// it; who may do nothing with the object is told nothing of it.
+// Describe is an object as a caller may see it, without the fields that it may not read.
+// A caller without any permission on the object gets no description of it.
 func (s *Metadata) Describe(ctx context.Context, tenant, subject, object string) (d Description, err error) {
 	m, err := s.model(ctx, tenant)
 	if err != nil {

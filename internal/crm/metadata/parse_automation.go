@@ -26,7 +26,7 @@ func (p *parser) validationRule() (any, error) {
 	case r.Condition == "":
 		return nil, unfit("condition", "condition is missing: a record of which it is true is refused")
 	case r.Message == "":
-		return nil, unfit("message", "message is missing: it is what callers are told")
+		return nil, unfit("message", "message is missing: callers are shown it")
 	case r.Field != "" && o.Field(r.Field) == nil:
 		return nil, unfit("field", "%s has no field %s", o.Name, quoted(r.Field))
 	}

@@ -216,7 +216,7 @@ func (s *Metadata) write(ctx context.Context, tx *sqldb.Tx, c Change, next *mode
 	})
 }
 
-// announce publishes the events of a change. Those of one key have one version.
+// publish publishes the events of a change. Those of one key have one version.
 func (s *Metadata) publish(ctx context.Context, tx *sqldb.Tx, c Change, publication []publication) error {
 	batch := make([]events.Event, 0, len(publication))
 	var key string

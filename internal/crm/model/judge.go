@@ -112,7 +112,7 @@ func (c *Case) find(condition string) (finding, error) {
 	return f, nil
 }
 
-// Costly is the error of a case or a charge as its caller is told of it: what names the rule
+// Costly is the error of a case or a charge as its caller sees it: what names the rule
 // that was not evaluated. Other errors stay as they are.
 func Costly(err error, kind, name, id string) error {
 	if spent := (expr.ErrBudget{}); !errors.As(err, &spent) {

@@ -95,7 +95,7 @@ type Settled struct {
 	Refused string          // why
 }
 
-// Approval is what others are told of an approval.
+// Approval is what other services see of an approval.
 type Approval struct {
 	ID          string
 	Object      string

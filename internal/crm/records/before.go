@@ -72,7 +72,7 @@ func (f *facts) failed(rule *model.WorkflowRule, a *model.Action, cause error) e
 		why).With(details)
 }
 
-// broken is a validation rule that refuses a record, as callers are told of it.
+// broken is a validation rule that refuses a record, as callers see it.
 type broken struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`

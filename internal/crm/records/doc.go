@@ -13,7 +13,7 @@
 // model hides of a record (fields) is taken out here.
 //
 // The invariants: the version of a record rises with every change and every event of a
-// change carries it; what was refused wrote nothing and told nothing; no living record
+// change carries it; a refused change writes and publishes nothing; no living record
 // names a deleted one in a field that callers write.
 //
 // The package knows nothing of HTTP and of how access comes about.

@@ -41,7 +41,7 @@ func golden(t *testing.T, name, got string) {
 
 var anID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// script notes what was done and what was told, with names for ids.
+// script notes what was done and what was published, with names for ids.
 type script struct {
 	*rig
 	text  strings.Builder
@@ -53,16 +53,16 @@ func (s *script) name(id, as string) { s.names[id] = as }
 // step notes what was published by what was just done.
 func (s *script) step(what string) {
 	s.Helper()
-	told := anID.ReplaceAllStringFunc(s.outbox(), func(id string) string {
+	published := anID.ReplaceAllStringFunc(s.outbox(), func(id string) string {
 		if s.names[id] == "" {
 			return "?"
 		}
 		return s.names[id]
 	})
-	if told == "" {
-		told = "(nothing)\n"
+	if published == "" {
+		published = "(nothing)\n"
 	}
-	s.text.WriteString("# " + what + "\n" + told)
+	s.text.WriteString("# " + what + "\n" + published)
 }
 
 const (

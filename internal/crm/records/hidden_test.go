@@ -42,7 +42,7 @@ func TestHistoryLeavesOutUpdatesOfWhatTheCallerMayNotRead(t *testing.T) {
 				page, total, err := r.records.History(t.Context(), Caller{Tenant: tenantA, Subject: tt.as}, "Account",
 					v.ID, at, 1)
 				if err != nil || total != n {
-					t.Fatalf("%q is told of %d entries: %v", tt.as, total, err)
+					t.Fatalf("%q sees %d entries: %v", tt.as, total, err)
 				}
 				for i := range page {
 					var names []string
@@ -53,7 +53,7 @@ func TestHistoryLeavesOutUpdatesOfWhatTheCallerMayNotRead(t *testing.T) {
 				}
 			}
 			if got != tt.want {
-				t.Errorf("%q is told of %s, want %s", tt.as, got, tt.want)
+				t.Errorf("%q sees %s, want %s", tt.as, got, tt.want)
 			}
 		}
 	})

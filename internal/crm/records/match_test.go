@@ -45,12 +45,12 @@ func TestAMatchGoesByWhatTheCallerReads(t *testing.T) {
 		}
 		if right, wrong := convert(ann, "X", "ng@acme.example", Conversion{AccountID: acme.ID}), convert(ann, "X",
 			"no@acme.example", Conversion{AccountID: acme.ID}); right != wrong {
-			t.Errorf("the address of a contact, which she may not read, is told: %q, and for a wrong guess %q", right,
+			t.Errorf("the address of a contact, which she may not read, is shown: %q, and for a wrong guess %q", right,
 				wrong)
 		}
 		if right, wrong := convert(ann, "Acme", "", Conversion{}), convert(ann, "Amce", "",
 			Conversion{}); right != wrong {
-			t.Errorf("the name of an account, which she may not read, is told: %q, and for a wrong guess %q", right,
+			t.Errorf("the name of an account, which she may not read, is shown: %q, and for a wrong guess %q", right,
 				wrong)
 		}
 		if got := convert(ben, "Acme", "ng@acme.example", Conversion{}); got != "created []" {

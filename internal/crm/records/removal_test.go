@@ -12,7 +12,7 @@ import (
 )
 
 // TestManyMembersAreRemovedSomeAtATime deletes campaigns with more members than one
-// transaction removes: each is told of once, in versions that rise, and none is left.
+// transaction removes: each is published once, in versions that rise, and none is left.
 func TestManyMembersAreRemovedSomeAtATime(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		counts := []int{maxRemovals - 1, 2*maxRemovals + 1, 1} // the second is cut, the third is not reached
@@ -46,7 +46,7 @@ func TestManyMembersAreRemovedSomeAtATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := strings.Count(r.outbox(), memberRemoved); n != maxRemovals {
-			t.Errorf("the deletion told of %d members, want %d", n, maxRemovals)
+			t.Errorf("the deletion published %d removals, want %d", n, maxRemovals)
 		}
 		r.See(func(ctx context.Context, tx *sqldb.Tx) error {
 			if _, ok, err := (Reads{}).Member(ctx, tx, tenantA, campaigns[1], "Lead",
@@ -88,7 +88,7 @@ func TestManyMembersAreRemovedSomeAtATime(t *testing.T) {
 // asks that nothing is left.
 func (r *rig) checkRemoved(campaigns []string, counts []int) {
 	r.Helper()
-	told, last := map[string]map[string]bool{}, map[string]canonical.Stamp{}
+	removed, last := map[string]map[string]bool{}, map[string]canonical.Stamp{}
 	r.See(func(ctx context.Context, tx *sqldb.Tx) error {
 		for row, err := range tx.Query(ctx, "SELECT body FROM outbox_events ORDER BY id") {
 			var body []byte
@@ -114,13 +114,13 @@ func (r *rig) checkRemoved(campaigns []string, counts []int) {
 			if err != nil {
 				return err
 			}
-			if told[p.CampaignID] == nil {
-				told[p.CampaignID] = map[string]bool{}
+			if removed[p.CampaignID] == nil {
+				removed[p.CampaignID] = map[string]bool{}
 			}
-			if told[p.CampaignID][p.MemberID] || p.ChangeType != memberRemoved || p.RecordVersion != e.Version {
+			if removed[p.CampaignID][p.MemberID] || p.ChangeType != memberRemoved || p.RecordVersion != e.Version {
 				r.Errorf("got %+v at %s", p, e.Version)
 			}
-			told[p.CampaignID][p.MemberID] = true
+			removed[p.CampaignID][p.MemberID] = true
 		}
 		var left int
 		if err := tx.Row(ctx, "SELECT (SELECT count(*) FROM records_member) + (SELECT count(*) FROM "+
@@ -131,8 +131,8 @@ func (r *rig) checkRemoved(campaigns []string, counts []int) {
 		return nil
 	})
 	for i, id := range campaigns {
-		if len(told[id]) != counts[i] {
-			r.Errorf("%d members of the campaign %d were told of, want %d", len(told[id]), i, counts[i])
+		if len(removed[id]) != counts[i] {
+			r.Errorf("campaign %d: %d removals were published, want %d", i, len(removed[id]), counts[i])
 		}
 	}
 }

@@ -39,20 +39,20 @@ func TestKeysOfRecordsAreDifferent(t *testing.T) {
 }
 
 // TestACacheAnswersForEveryState changes facts at random. Readers of any version, as their
-// transactions would have it, are told what the facts were in that version, or that it is not
+// transactions would have it, learn what the facts were in that version, or that it is not
 // cached.
 func TestACacheAnswersForEveryState(t *testing.T) {
-	told := 0
+	answered := 0
 	for range 50 { // it is cheap
-		rapid.Check(t, func(rt *rapid.T) { told += askACache(rt) })
+		rapid.Check(t, func(rt *rapid.T) { answered += askACache(rt) })
 	}
-	if told < 100 {
-		t.Errorf("it told only %d times", told)
+	if answered < 100 {
+		t.Errorf("it answered only %d times", answered)
 	}
 }
 
 // askACache gives how often the cache could tell.
-func askACache(rt *rapid.T) (told int) {
+func askACache(rt *rapid.T) (answered int) {
 	most := rapid.SampledFrom([]int{0, 5, 1000}).Draw(rt, "former facts")
 	history := []map[string]*opportunity{{}} // the facts by version
 	versions := []dataVersion{{}}
@@ -113,7 +113,7 @@ func askACache(rt *rapid.T) (told int) {
 		}) {
 			continue
 		}
-		told++
+		answered++
 		want := map[string]tally{}
 		slices.Sort(visible)
 		for _, id := range slices.Compact(visible) {
@@ -128,7 +128,7 @@ func askACache(rt *rapid.T) (told int) {
 			rt.Fatalf("%d former facts are kept, and may be %d", m.olds, most)
 		}
 	}
-	return told
+	return answered
 }
 
 // cached has the facts of the tenant in memory.
@@ -150,7 +150,7 @@ func (t *tenant) cached() *cache {
 // bothWays makes a report from the tables and from the cache in one transaction, and says
 // whether the cache could tell.
 func (t *tenant) bothWays(ctx context.Context, user string, s *spec, q *Query, byOwner bool) (
-	tables, cache string, told bool, err error,
+	tables, cache string, answered bool, err error,
 ) {
 	err = t.read(ctx, "test", kit.Caller{Tenant: t.id, Subject: user}, func(ctx context.Context, w *session) error {
 		a, err := w.asking(ctx, s, q, byOwner)
@@ -169,7 +169,7 @@ func (t *tenant) bothWays(ctx context.Context, user string, s *spec, q *Query, b
 		if err := w.fromTables(ctx, a, true, add(first)); err != nil {
 			return err
 		}
-		if told, err = w.fromCache(ctx, a, add(second)); err != nil || !told {
+		if answered, err = w.fromCache(ctx, a, add(second)); err != nil || !answered {
 			return err
 		}
 		tables, cache = cellsText(first), ""
@@ -179,7 +179,7 @@ func (t *tenant) bothWays(ctx context.Context, user string, s *spec, q *Query, b
 		cache = cellsText(second)
 		return nil
 	})
-	return tables, cache, told, err
+	return tables, cache, answered, err
 }
 
 func cellsText(all map[cell]tally) string {
@@ -215,7 +215,7 @@ func TestCachesAreExactBesideChanges(t *testing.T) {
 			over, stop := context.WithCancel(r.Context())
 			var readers, works sync.WaitGroup
 			var once sync.Once
-			told := make(chan struct{})
+			answered := make(chan struct{})
 			for n := range 3 {
 				readers.Go(func() {
 					for i := n; over.Err() == nil; i++ {
@@ -232,7 +232,7 @@ func TestCachesAreExactBesideChanges(t *testing.T) {
 							return
 						}
 						if is {
-							once.Do(func() { close(told) })
+							once.Do(func() { close(answered) })
 						}
 					}
 				})
@@ -253,7 +253,7 @@ func TestCachesAreExactBesideChanges(t *testing.T) {
 			works.Wait()
 			p.finish()
 			select {
-			case <-told:
+			case <-answered:
 			case <-time.After(time.Minute):
 				t.Error("no report was made from memory")
 			}

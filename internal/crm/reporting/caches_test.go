@@ -68,7 +68,7 @@ func TestWhatIsNotInMemoryComesFromTheTables(t *testing.T) {
 
 // TestWhatChangesWhileFactsAreReadIsInTheCache changes facts between the transactions in
 // which they are read: some that were read, some that were not, and some that are new. Who
-// sees a version of before is not told what is in none.
+// sees a version of before is never answered with what is in none.
 func TestWhatChangesWhileFactsAreReadIsInTheCache(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.cfg.limits.cacheFrom, r.cfg.fewUnreached, r.caches.chunk = 0, -1, 2
@@ -111,8 +111,8 @@ func TestWhatChangesWhileFactsAreReadIsInTheCache(t *testing.T) {
 			}
 			r.caches.request(o.id)
 			r.caches.put(o.id, f.cache)
-			told, err := w.fromCache(ctx, a, func(*cell) {})
-			if told {
+			answered, err := w.fromCache(ctx, a, func(*cell) {})
+			if answered {
 				t.Error("the cache tells of a version that was before it")
 			}
 			return err
@@ -120,9 +120,9 @@ func TestWhatChangesWhileFactsAreReadIsInTheCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tables, cache, told, err := o.bothWays(t.Context(), ann, pipeline, &Query{}, false)
-		if err != nil || !told || tables != cache || tables == "" {
-			t.Errorf("it is %q, and in memory %q, %v, %v", tables, cache, told, err)
+		tables, cache, answered, err := o.bothWays(t.Context(), ann, pipeline, &Query{}, false)
+		if err != nil || !answered || tables != cache || tables == "" {
+			t.Errorf("it is %q, and in memory %q, %v, %v", tables, cache, answered, err)
 		}
 	})
 }

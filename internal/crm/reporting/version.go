@@ -59,7 +59,7 @@ type changes struct {
 	facts map[string]*opportunity
 }
 
-// Why changes cannot be told.
+// Why changes cannot be shown.
 var (
 	errLost = errors.New("reporting: a version is not, or no more, among the changes")
 	errMany = errors.New("reporting: more has changed than is wanted")

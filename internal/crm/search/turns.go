@@ -24,7 +24,7 @@ func newTurns(most int) *turns {
 	return &turns{all: make(chan struct{}, most), tenants: map[string]*turn{}}
 }
 
-// take waits for a turn; leave gives it back.
+// acquire waits for a turn; leave gives it back.
 func (t *turns) acquire(ctx context.Context, tenant string) (leave func(), err error) {
 	t.mu.Lock()
 	own := t.tenants[tenant]

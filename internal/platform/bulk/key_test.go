@@ -68,8 +68,8 @@ func TestAKeyWithAnotherBodyIsAConflict(t *testing.T) {
 		other := req
 		other.Idempotency = keyOf(t, req.Idempotency.Key, req.Idempotency.Endpoint, `{"size":2,"why":"so"}`)
 		_, err = r.Create(t.Context(), other)
-		told := r.refused(err, fault.Conflict, "IDEMPOTENCY_CONFLICT")
-		details := told.Details.(map[string]any)
+		failure := r.refused(err, fault.Conflict, "IDEMPOTENCY_CONFLICT")
+		details := failure.Details.(map[string]any)
 		if got := details["differs"].([]string); !slices.Equal(got, []string{"size", "why"}) {
 			t.Errorf("differs: %v", got)
 		}

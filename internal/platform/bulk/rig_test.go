@@ -194,7 +194,7 @@ func (c *crowd) decide(name string) Result {
 	return r
 }
 
-// once is the identity of a request; body is any JSON.
+// keyOf is the idempotency key of a request; body is any JSON.
 func keyOf(t testing.TB, key, endpoint, body string) canonical.IdempotencyKey {
 	t.Helper()
 	o, err := canonical.ParseIdempotencyKey(key, endpoint, []byte(body))

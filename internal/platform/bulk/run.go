@@ -111,7 +111,7 @@ var errLost = errors.New("bulk: the lease is lost")
 const selectWaiting = `SELECT num, epoch FROM bulk WHERE status < 2 AND lease_until <= $1
 	ORDER BY lease_until, num LIMIT 1`
 
-// take leases the bulk that has waited longest; nil: none waits.
+// claim leases the bulk that has waited longest; nil: none waits.
 func (s *Bulks) claim(ctx context.Context) (*Bulk, error) {
 	var num, epoch int64
 	err := s.read(ctx, "bulk.claim", func(ctx context.Context, tx *sqldb.Tx) error {

@@ -23,7 +23,7 @@ func (b *Bus) Wake() {
 // WakeReaders has the readers of a consumer look whether there is something to do.
 func (b *Bus) WakeReaders(consumer string) { b.wakeReaders(consumer) }
 
-// Branch opens what a reader has of its stream.
+// OpenSubscription opens what a reader has of its stream.
 func (b *Bus) OpenSubscription(ctx context.Context, from From) (*subscription, error) {
 	return b.openSubscription(ctx, from)
 }

@@ -25,7 +25,7 @@ type still struct{ at time.Time }
 
 func (c *still) Now() time.Time { return c.at }
 
-// rows are the bodies of the outbox.
+// bodies are the bodies of the outbox.
 func (r *rig) bodies() (all []events.Event) {
 	r.Helper()
 	r.must(r.db.Read(r.Context(), func(ctx context.Context, tx *sqldb.Tx) error {

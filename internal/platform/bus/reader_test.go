@@ -18,7 +18,7 @@ import (
 
 var errSick = errors.New("the service is not well")
 
-// ids of events.
+// idsOf are the ids of events.
 func idsOf(batch ...events.Event) (ids []string) {
 	for _, e := range batch {
 		ids = append(ids, e.ID)

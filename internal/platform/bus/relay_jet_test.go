@@ -76,7 +76,7 @@ func TestEventsSurviveAServerThatLosesItsEnd(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		n := jettest.Start(t)
 		s := outside(t, n)
-		carrier := &holderOf{Carrier: s.Carrier()}
+		carrier := &heldCarrier{Carrier: s.Carrier()}
 		c := newCrew()
 		slow := c.consumer("slow")
 		slow.Types = someTypes

@@ -157,7 +157,7 @@ func TestWhatTheStreamLosesOfTheLogIsPublishedAgain(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				r, l := base.again(t), &ledger{}
-				carrier, c := &holderOf{Carrier: r.carrier}, newCrew()
+				carrier, c := &heldCarrier{Carrier: r.carrier}, newCrew()
 				quick, slow := c.consumer("quick"), c.consumer("slow")
 				quick.Stream, slow.Stream, slow.Types = events.Executions, events.Executions, someTypes
 				b, _ := r.launch(carrier, bus.Config{Log: l, Consumers: []bus.Consumer{quick, slow}})

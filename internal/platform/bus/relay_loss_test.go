@@ -52,7 +52,7 @@ func TestWhatAStreamLosesIsPublishedAgain(t *testing.T) {
 		for _, tt := range losses {
 			t.Run(tt.name, func(t *testing.T) {
 				r := r.again(t)
-				carrier := &holderOf{Carrier: tt.carrier(r.carrier)}
+				carrier := &heldCarrier{Carrier: tt.carrier(r.carrier)}
 				c := newCrew()
 				slow := c.consumer("slow")
 				slow.Types = someTypes
@@ -190,7 +190,7 @@ func TestNothingIsLostOrDoneTwiceWhateverBecomesOfTheStream(t *testing.T) {
 	base := newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")})
 	rapid.Check(t, func(rt *rapid.T) {
 		r := base.again(t)
-		c, carrier := newCrew(), &holderOf{Carrier: r.carrier}
+		c, carrier := newCrew(), &heldCarrier{Carrier: r.carrier}
 		slow := c.consumer("slow")
 		slow.Types = someTypes
 		var crash atomic.Pointer[string]

@@ -221,9 +221,9 @@ func (r *rig) again(t testing.TB) *rig {
 	return next
 }
 
-// held is a carrier whose feeds of certain types give nothing while it is closed: their
+// heldCarrier is a carrier whose feeds of certain types give nothing while it is closed: their
 // readers fall behind.
-type holderOf struct {
+type heldCarrier struct {
 	bus.Carrier
 	mu     sync.Mutex
 	closed chan struct{} // nil: open
@@ -232,13 +232,13 @@ type holderOf struct {
 
 // between does something while no wave is under way: a server that loses some of the
 // messages of a wave does not acknowledge the others.
-func (h *holderOf) between(fn func()) {
+func (h *heldCarrier) between(fn func()) {
 	h.waves.Lock()
 	defer h.waves.Unlock()
 	fn()
 }
 
-func (h *holderOf) Publish(ctx context.Context, msgs []bus.Message) []bus.Ack {
+func (h *heldCarrier) Publish(ctx context.Context, msgs []bus.Message) []bus.Ack {
 	h.waves.RLock()
 	defer h.waves.RUnlock()
 	return h.Carrier.Publish(ctx, msgs)
@@ -247,7 +247,7 @@ func (h *holderOf) Publish(ctx context.Context, msgs []bus.Message) []bus.Ack {
 // someTypes are those that held holds up.
 var someTypes = []string{"RecordDeleted", "RecordUpdated"}
 
-func (h *holderOf) close() {
+func (h *heldCarrier) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed == nil {
@@ -255,7 +255,7 @@ func (h *holderOf) close() {
 	}
 }
 
-func (h *holderOf) open() {
+func (h *heldCarrier) open() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed != nil {
@@ -264,7 +264,7 @@ func (h *holderOf) open() {
 	}
 }
 
-func (h *holderOf) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
+func (h *heldCarrier) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
 	f, err := h.Carrier.Read(ctx, from)
 	if err != nil || len(from.Types) == 0 {
 		return f, err
@@ -274,7 +274,7 @@ func (h *holderOf) Read(ctx context.Context, from bus.From) (bus.Feed, error) {
 
 type heldFeed struct {
 	bus.Feed
-	h *holderOf
+	h *heldCarrier
 }
 
 func (f heldFeed) Next(ctx context.Context, limit int) ([]bus.Message, error) {

@@ -18,7 +18,7 @@ func seconds(d time.Duration) string {
 }
 
 // write sends the reply, or the error in the shape of the surface, unless its time has run
-// out and the caller was told so.
+// out and that was answered.
 func (x *exchange) write(ctx context.Context, reply Reply, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -111,7 +111,7 @@ func (x *exchange) send(kind string, raw []byte) {
 	}
 	x.w.WriteHeader(x.status)
 	if len(raw) > 0 {
-		_, _ = x.w.Write(raw) // a caller that went away has nothing to be told
+		_, _ = x.w.Write(raw) // a caller that went away gets no answer
 	}
 }
 

@@ -21,7 +21,7 @@ func (r Rate) full() time.Duration { return r.interval() * time.Duration(r.Limit
 
 // limit holds the rate of a class.
 type limit interface {
-	// take asks for one call of a client.
+	// admit asks for one call of a client.
 	admit(client string, now time.Time) allowance
 	limits() Rate
 }
@@ -49,7 +49,7 @@ func newLimiter(rate Rate) *limiter {
 
 func (l *limiter) limits() Rate { return l.rate }
 
-// take asks for one call of a client.
+// admit asks for one call of a client.
 func (l *limiter) admit(client string, now time.Time) allowance {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -151,7 +151,7 @@ func TestWorkflowEventsBelongToTheConfiguredTenantOrInModeNoneToTheOneNamed(t *t
 	}
 }
 
-// refusal is what a route was told of a request that ended early.
+// refusal is what a route learns of a request that ended early.
 type refusal struct {
 	Tenant string
 	Kind   fault.Kind
@@ -243,7 +243,7 @@ func TestARouteIsToldOfEveryRequestThatEndedBeforeItsHandler(t *testing.T) {
 	}
 }
 
-// delivery is a route that notes what it is told of.
+// delivery is a route that notes the calls that it gets.
 func delivery(t *testing.T, pattern, rate string, got *[]refusal) Route {
 	t.Helper()
 	return Route{
@@ -278,8 +278,8 @@ func TestAnEventTokenReachesNoLogNoSpanAndNoAnswer(t *testing.T) {
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 	tel := telemetry(t)
 	tel.Tracer, tel.Tracing = provider.Tracer("test"), true
-	told := &logbook{}
-	look := func(c *Call) { fmt.Fprintf(told, "%v %v %v\n", c.Request.URL, c.Request.RequestURI, c.Query()) }
+	out := &logbook{}
+	look := func(c *Call) { fmt.Fprintf(out, "%v %v %v\n", c.Request.URL, c.Request.RequestURI, c.Query()) }
 	route := Route{
 		Surface: Workflow, MaxBody: 64, Pass: eventToken(t, "s3cret", ""),
 		Refused: func(_ context.Context, c *Call, err error) error { look(c); return err },
@@ -303,14 +303,14 @@ func TestAnEventTokenReachesNoLogNoSpanAndNoAnswer(t *testing.T) {
 			token, "?token=" + token + "%zz", "?a;token=" + token} {
 			for _, body := range []string{"", "1", "2", "3", strings.Repeat("x", 65)} {
 				n++
-				fmt.Fprintln(told, answered(d.ask("POST", "/api/workflow-events"+query, body)))
+				fmt.Fprintln(out, answered(d.ask("POST", "/api/workflow-events"+query, body)))
 			}
 			n += 5
-			fmt.Fprintln(told, answered(d.ask("POST", "/api/workflow-events"+query, "{}", "Content-Type: text/plain")))
-			fmt.Fprintln(told, answered(d.ask("POST", "/api/workflow-events"+query, "{}", "Host: example.org")))
-			fmt.Fprintln(told, answered(d.ask("GET", "/api/workflow-events/summary"+query, "")))
-			fmt.Fprintln(told, answered(d.ask("GET", "/api/workflow-events"+query, "")))
-			fmt.Fprintln(told, answered(d.ask("GET", "/api/workflow-nothing"+query, "")))
+			fmt.Fprintln(out, answered(d.ask("POST", "/api/workflow-events"+query, "{}", "Content-Type: text/plain")))
+			fmt.Fprintln(out, answered(d.ask("POST", "/api/workflow-events"+query, "{}", "Host: example.org")))
+			fmt.Fprintln(out, answered(d.ask("GET", "/api/workflow-events/summary"+query, "")))
+			fmt.Fprintln(out, answered(d.ask("GET", "/api/workflow-events"+query, "")))
+			fmt.Fprintln(out, answered(d.ask("GET", "/api/workflow-nothing"+query, "")))
 		}
 	}
 	ended := spans.Ended()
@@ -318,9 +318,9 @@ func TestAnEventTokenReachesNoLogNoSpanAndNoAnswer(t *testing.T) {
 		t.Fatalf("%d requests made %d spans and %d lines", n, len(ended), strings.Count(d.log.String(), "\n"))
 	}
 	for _, span := range ended {
-		fmt.Fprintln(told, span.Name(), span.Attributes(), span.Status(), span.Events(), span.Links())
+		fmt.Fprintln(out, span.Name(), span.Attributes(), span.Status(), span.Events(), span.Links())
 	}
-	for name, text := range map[string]string{"the log": d.log.String(), "answers and spans": told.String()} {
+	for name, text := range map[string]string{"the log": d.log.String(), "answers and spans": out.String()} {
 		if at := strings.Index(text, "s3cret"); at >= 0 {
 			t.Errorf("the token is in %s: …%s…", name, text[max(0, at-200):min(len(text), at+50)])
 		}

@@ -12,7 +12,7 @@ import (
 const blocks = 30
 
 // maxHold is the longest that a client who is over its limit is refused without asking
-// the database again. No caller is told to come back sooner.
+// the database again. No Retry-After is shorter.
 const maxHold = time.Second
 
 // pool is the limit of a class that processes share: it spends what it drew of a client's quota and
@@ -46,7 +46,7 @@ func newPool(class string, rate Rate, quota *Quota) *pool {
 
 func (p *pool) limits() Rate { return p.rate }
 
-// take asks for one call of a client.
+// admit asks for one call of a client.
 func (p *pool) admit(client string, now time.Time) allowance {
 	a := p.account(client, now)
 	a.mu.Lock()
@@ -75,7 +75,7 @@ func (p *pool) admit(client string, now time.Time) allowance {
 }
 
 // hold is how long a client with nothing left is refused: until there is a call again,
-// or a block, if that takes no longer than callers are told to wait.
+// or a block, if that takes no longer than the Retry-After.
 func (p *pool) hold(ahead time.Duration) time.Duration {
 	return max(ahead+p.rate.interval()-p.rate.full(), min(time.Duration(p.block)*p.rate.interval(), maxHold))
 }

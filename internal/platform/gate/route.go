@@ -53,9 +53,9 @@ type Route struct {
 	// least MinNotice later. Zero: neither.
 	Deprecated, Sunset time.Time
 
-	// Refused is told of a request that ended before Do, with what is known of it; what
-	// it returns is answered, or, if that is nil, err. It is not told of what foreign pages
-	// sent. nil: nobody is told.
+	// Refused gets a request that ended before Do, with what is known of it; what it
+	// returns is answered, or, if that is nil, err. It does not get what foreign pages
+	// sent. It may be nil.
 	Refused func(ctx context.Context, c *Call, err error) error
 	// Do answers the call. ctx ends with the request or its time-out.
 	Do func(ctx context.Context, c *Call) (Reply, error)

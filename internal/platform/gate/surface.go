@@ -152,7 +152,7 @@ var codes = map[fault.Kind]string{
 	fault.Unavailable:      "UNAVAILABLE",
 }
 
-// minRetryAfter is told when a failure that will pass names no time itself.
+// minRetryAfter is sent when a temporary failure names no time itself.
 const minRetryAfter = time.Second
 
 // Problem is an error as this surface shows it. What has no kind is internal and

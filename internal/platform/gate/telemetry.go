@@ -73,7 +73,7 @@ func (t *Telemetry) meter(service, version string, about *resource.Resource) err
 	if t.Meter, err = provide(promexport.WithNamespace(service)); err != nil {
 		return err
 	}
-	t.Bare, err = provide(promexport.WithoutTargetInfo()) // the other one has told about the target
+	t.Bare, err = provide(promexport.WithoutTargetInfo()) // the other one has the info about the target
 	t.Metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry})
 	return err
 }

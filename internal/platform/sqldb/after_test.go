@@ -13,21 +13,21 @@ import (
 
 func TestWhoWaitsForACommitIsToldAfterItAndBeforeItsCaller(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		var told []int
+		var ran []int
 		in(t, db, func(ctx context.Context, tx *Tx) error {
 			if err := insert(1, 1)(ctx, tx); err != nil {
 				return err
 			}
 			for n := range 3 {
-				tx.OnCommit(func() { told = append(told, n, rows(t, db, 1)) }) // another connection sees the row
+				tx.OnCommit(func() { ran = append(ran, n, rows(t, db, 1)) }) // another connection sees the row
 			}
-			if len(told) > 0 {
-				t.Error("it was told before the commit")
+			if len(ran) > 0 {
+				t.Error("it ran before the commit")
 			}
 			return nil
 		})
-		if want := []int{0, 1, 1, 1, 2, 1}; !slices.Equal(told, want) {
-			t.Errorf("told %v, want %v", told, want)
+		if want := []int{0, 1, 1, 1, 2, 1}; !slices.Equal(ran, want) {
+			t.Errorf("ran %v, want %v", ran, want)
 		}
 	})
 }
@@ -35,28 +35,28 @@ func TestWhoWaitsForACommitIsToldAfterItAndBeforeItsCaller(t *testing.T) {
 func TestWhatIsUndoneTellsNobody(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		no := errors.New("no")
-		var told []string
-		tell := func(tx *Tx, what string) { tx.OnCommit(func() { told = append(told, what) }) }
+		var ran []string
+		note := func(tx *Tx, what string) { tx.OnCommit(func() { ran = append(ran, what) }) }
 		job := func(name string, end error) func(context.Context, *Tx) error {
 			return func(ctx context.Context, tx *Tx) error {
-				tell(tx, name)
+				note(tx, name)
 				undone := func(ctx context.Context) error {
-					tell(tx, name+": undone")
-					_ = tx.Savepoint(ctx, func(context.Context) error { tell(tx, name+": inside"); return nil })
+					note(tx, name+": undone")
+					_ = tx.Savepoint(ctx, func(context.Context) error { note(tx, name+": inside"); return nil })
 					return no
 				}
 				if err := tx.Savepoint(ctx, undone); err != no {
 					return err
 				}
 				if err := tx.Savepoint(ctx, func(context.Context) error {
-					tell(tx, name+": kept")
+					note(tx, name+": kept")
 					return nil
 				}); err != nil {
 					return err
 				}
 				func() {
 					defer func() { _ = recover() }()
-					_ = tx.Savepoint(ctx, func(context.Context) error { tell(tx, name+": panicked"); panic("inside") })
+					_ = tx.Savepoint(ctx, func(context.Context) error { note(tx, name+": panicked"); panic("inside") })
 				}()
 				return end
 			}
@@ -65,8 +65,8 @@ func TestWhatIsUndoneTellsNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		in(t, db, job("done", nil))
-		if want := []string{"done", "done: kept"}; !slices.Equal(told, want) {
-			t.Errorf("told %q, want %q", told, want)
+		if want := []string{"done", "done: kept"}; !slices.Equal(ran, want) {
+			t.Errorf("ran %q, want %q", ran, want)
 		}
 	})
 }
@@ -76,11 +76,11 @@ func TestWhatIsUndoneTellsNobody(t *testing.T) {
 func TestJobsOfOneCommitAreToldForThemselves(t *testing.T) {
 	db := open(t, Config{})
 	const jobs = 20
-	told := make([]int, jobs)
+	ran := make([]int, jobs)
 	var results []<-chan error
 	for n := range jobs {
 		results = append(results, enqueue(t.Context(), db, Other, func(ctx context.Context, tx *Tx) error {
-			tx.OnCommit(func() { told[n]++ })
+			tx.OnCommit(func() { ran[n]++ })
 			if n%2 == 1 {
 				return errors.New("no")
 			}
@@ -92,8 +92,8 @@ func TestJobsOfOneCommitAreToldForThemselves(t *testing.T) {
 		if err := <-res; (err != nil) != (n%2 == 1) {
 			t.Errorf("job %d: %v", n, err)
 		}
-		if told[n] != 1-n%2 {
-			t.Errorf("job %d was told of %d times", n, told[n])
+		if ran[n] != 1-n%2 {
+			t.Errorf("the hooks of job %d ran %d times", n, ran[n])
 		}
 	}
 	if s := db.Stats(); s.Commits > 2 {
@@ -111,7 +111,7 @@ func TestACommitThatFailsTellsNobody(t *testing.T) {
 	}}
 	run(t, db)
 	err := db.Write(t.Context(), Other, func(ctx context.Context, tx *Tx) error {
-		tx.OnCommit(func() { t.Error("it was told") })
+		tx.OnCommit(func() { t.Error("it ran") })
 		return insert(1, 1)(ctx, tx)
 	})
 	if err == nil {
@@ -131,13 +131,13 @@ func TestAJobThatIsRunAgainTellsOnce(t *testing.T) {
 		}
 		return pgtest.Whole
 	})
-	runs, told := 0, 0
+	runs, ran := 0, 0
 	in(t, db, func(ctx context.Context, tx *Tx) error {
 		runs++
-		tx.OnCommit(func() { told++ })
+		tx.OnCommit(func() { ran++ })
 		return insert(1, 1)(ctx, tx)
 	})
-	if runs != 2 || told != 1 {
-		t.Errorf("%d runs, told %d times, want 2 and once", runs, told)
+	if runs != 2 || ran != 1 {
+		t.Errorf("%d runs, %d hooks ran, want 2 and 1", runs, ran)
 	}
 }

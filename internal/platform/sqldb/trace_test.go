@@ -12,12 +12,12 @@ type wanted struct{}
 
 func TestATransactionIsToldToWhoWantsToKnow(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		var told []Transaction
+		var traced []Transaction
 		db.trace = func(ctx context.Context) func(Transaction) {
 			if ctx.Value(wanted{}) == nil {
 				return nil
 			}
-			return func(done Transaction) { told = append(told, done) }
+			return func(done Transaction) { traced = append(traced, done) }
 		}
 		ctx, no := context.WithValue(t.Context(), wanted{}, true), errors.New("no")
 		const work = 10 * time.Millisecond
@@ -49,10 +49,10 @@ func TestATransactionIsToldToWhoWantsToKnow(t *testing.T) {
 			{Priority: Other},
 			{Priority: Engine},
 		}
-		if len(told) != len(want) {
-			t.Fatalf("told of %d transactions, want %d: %+v", len(told), len(want), told)
+		if len(traced) != len(want) {
+			t.Fatalf("traced %d transactions, want %d: %+v", len(traced), len(want), traced)
 		}
-		for i, got := range told {
+		for i, got := range traced {
 			if got.Write != want[i].Write || got.Priority != want[i].Priority || got.Err != want[i].Err {
 				t.Errorf("%d: got %+v, want %+v", i, got, want[i])
 			}
@@ -61,8 +61,8 @@ func TestATransactionIsToldToWhoWantsToKnow(t *testing.T) {
 				t.Errorf("%d: its times cannot be: %+v", i, got)
 			}
 		}
-		if told[0].Ran < work {
-			t.Errorf("it ran for %v, want at least %v", told[0].Ran, work)
+		if traced[0].Ran < work {
+			t.Errorf("it ran for %v, want at least %v", traced[0].Ran, work)
 		}
 	})
 }
@@ -71,12 +71,14 @@ func TestATransactionThatDidNotComeToRunOnlyWaited(t *testing.T) {
 	db := open(t, Config{}) // its loop does not run
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
-	var told []Transaction
-	db.trace = func(context.Context) func(Transaction) { return func(done Transaction) { told = append(told, done) } }
+	var traced []Transaction
+	db.trace = func(context.Context) func(Transaction) {
+		return func(done Transaction) { traced = append(traced, done) }
+	}
 	if err := db.Write(ctx, Other, insert(1, 1)); err == nil {
 		t.Fatal("it was written")
 	}
-	if len(told) != 1 || told[0].Ran != 0 || told[0].Waited <= 0 || told[0].Err == nil {
-		t.Errorf("got %+v", told)
+	if len(traced) != 1 || traced[0].Ran != 0 || traced[0].Waited <= 0 || traced[0].Err == nil {
+		t.Errorf("got %+v", traced)
 	}
 }

@@ -81,11 +81,11 @@ func New(cfg Config, ports Ports) (*Adapter, error) {
 	return a, err
 }
 
-// Down reports that Airflow does not answer, so that whoever would ask something of it
-// is told at once.
+// Down reports that Airflow does not answer, so that requests which need it are
+// refused at once.
 func (a *Adapter) Down() bool { return a.circuit.state() != Closed }
 
-// turned is told when the circuit opens and when it closes.
+// turned is called when the circuit opens and when it closes.
 func (a *Adapter) turned(to State) {
 	if to == Closed {
 		a.mu.Lock()

@@ -30,7 +30,7 @@ const (
 
 func (r *run) ended() bool { return r.State == runSucceeded || r.State == runFailed }
 
-// conf is what a run is told. Tenant, execution and node say whom it is for, so that a
+// conf is the configuration of a run. Tenant, execution and node say whom it is for, so that a
 // run which nobody waits for any more can be found and ended.
 type conf struct {
 	Check

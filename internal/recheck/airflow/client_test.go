@@ -57,7 +57,7 @@ func dial(t *testing.T, cfg Config) *client {
 	return c
 }
 
-var told = conf{
+var runConf = conf{
 	Check: Check{
 		RequestID: "01J8TPZ7YJ1E1X4C5N9ZP3M3QJ", Strategy: "strat.a",
 		Window: jsontext.Value(`{"lookback_days":14}`), Reason: "manual",
@@ -99,11 +99,11 @@ func TestARunIsTriggeredOnceFollowedAndRead(t *testing.T) {
 			cfg := quick(server)
 			cfg.API = tt.api
 			c := dial(t, cfg)
-			id := runID(told.RequestID, told.Strategy)
-			if got, err := c.trigger(t.Context(), id, told); err != nil || got.State != "queued" {
+			id := runID(runConf.RequestID, runConf.Strategy)
+			if got, err := c.trigger(t.Context(), id, runConf); err != nil || got.State != "queued" {
 				t.Fatalf("got %+v, %v", got, err)
 			}
-			if _, err := c.trigger(t.Context(), id, told); outcomeOf(err) != conflict {
+			if _, err := c.trigger(t.Context(), id, runConf); outcomeOf(err) != conflict {
 				t.Errorf("a second trigger: %v", err)
 			}
 			if runs := server.Runs(); len(runs) != 1 || runs[0].Conf["strategy"] != "strat.a" ||
@@ -144,8 +144,8 @@ func TestARefusedResultIsNotTakenForAnOldAirflow(t *testing.T) {
 		cfg := quick(server)
 		cfg.API = V1
 		c := dial(t, cfg)
-		id := runID(told.RequestID, told.Strategy)
-		if _, err := c.trigger(t.Context(), id, told); err != nil {
+		id := runID(runConf.RequestID, runConf.Strategy)
+		if _, err := c.trigger(t.Context(), id, runConf); err != nil {
 			t.Fatal(err)
 		}
 		server.End(id, "success", map[string]any{"health": "healthy"})

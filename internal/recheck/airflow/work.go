@@ -31,7 +31,7 @@ const (
 	maxRefusals = 5               // tries of something that Airflow says no to
 	maxVanished = 3               // times that a run is triggered that was there before
 	maxOutput   = 1 << 20         // bytes of an output that the engine takes
-	patience    = 5 * time.Second // for what must still be told to the engine when the process ends
+	patience    = 5 * time.Second // for results that the engine must still get when the process ends
 )
 
 // work does what is due about a job and puts it in line again, or drops it.
@@ -234,14 +234,14 @@ func (a *Adapter) fail(ctx context.Context, j *job, code, message string) (time.
 	}))
 }
 
-// ended takes the engine's answer to the end of a task. What could not be told is tried
-// again from the run's state on; a refusal means that the task is not ours any more.
+// ended takes the engine's answer to the end of a task. What could not be delivered is
+// tried again from the run's state on; a refusal means that the task is not ours any more.
 func (a *Adapter) ended(ctx context.Context, j *job, r engine.Result) (time.Duration, bool) {
 	switch {
 	case r.Err != nil && fault.KindOf(r.Err) == fault.NotFound:
 		return 0, true
 	case r.Err != nil:
-		a.gone(ctx, "a result cannot be told to the engine yet", r.Err)
+		a.gone(ctx, "a result cannot be delivered to the engine yet", r.Err)
 		return a.retryPause(j), false
 	case r.Answer.Refused == nil:
 		return 0, true

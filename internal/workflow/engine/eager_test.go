@@ -116,14 +116,14 @@ func TestACommitThatIsFullLeavesTheTasksOfACreationReady(t *testing.T) {
 func TestAUnitThatFailsTakesItsClaimBack(t *testing.T) {
 	r := newRig(t)
 	req := r.eager("line", 1, "q")
-	var told error
+	var failure error
 	r.OfferUnit(engine.Unit{Commands: []engine.Request{req}, After: func(context.Context, *sqldb.Tx,
 		[]engine.Result,
 	) error {
 		return fault.New(fault.Conflict, "NO", "no")
-	}}, func(_ []engine.Result, err error) { told = err })
+	}}, func(_ []engine.Result, err error) { failure = err })
 	r.settle()
-	r.kind(told, fault.Conflict, "NO")
+	r.kind(failure, fault.Conflict, "NO")
 	c := r.claim(r.claiming("v", 1, 0))
 	r.settle()
 	r.tasks(c)

@@ -42,7 +42,7 @@ func (r *rig) restart() {
 	r.Engine = engine.New(r.mem, r.clock, engine.Config{Exclusive: true, Seed: &seed, Log: r.log})
 }
 
-// line is a graph of Tasks after each other, all of one queue.
+// taskQueue is a graph of Tasks after each other, all of one queue.
 func taskQueue(tasks ...string) string {
 	var s strings.Builder
 	s.WriteString(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"end","type":"Success"}`)
@@ -80,7 +80,7 @@ func (r *rig) graph(id, text string) {
 	}
 }
 
-// once is the identity of a request. Members "n" and "of" are its body.
+// keyOf is the idempotency key of a request. Members "n" and "of" are its body.
 func (r *rig) keyOf(key, endpoint string, n int) canonical.IdempotencyKey {
 	r.Helper()
 	idempotencyKey, err := canonical.ParseIdempotencyKey(key, endpoint, fmt.Appendf(nil, `{"n":%d,"of":"test"}`, n))

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// example is one event of each type, with every member set.
+// examples has one event of each type, with every member set.
 func examples() []Event {
 	at := scriptZero
 	progress := 42.5

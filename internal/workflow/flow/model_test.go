@@ -128,7 +128,7 @@ func (n *modelNode) deadline() int64 {
 	return 0
 }
 
-// worker is who does the node's work right now.
+// busy is who does the node's work right now.
 func (n *modelNode) busy() string {
 	if n.Type == flow.TaskKind && (n.status == "RUNNING" || n.status == "WAITING") {
 		return n.worker

@@ -16,7 +16,7 @@ const compactLock int64 = 0x666f6c64
 const compactCountDeltas = `WITH gone AS (DELETE FROM engine_count_delta
 			WHERE id = ANY(ARRAY(SELECT id FROM engine_count_delta ORDER BY id LIMIT $1))
 			RETURNING tenant, graph_id, status, n),
-		folded AS (INSERT INTO engine_count AS c (tenant, graph_id, status, n)
+		compacted AS (INSERT INTO engine_count AS c (tenant, graph_id, status, n)
 			SELECT tenant, graph_id, status, sum(n) FROM gone GROUP BY tenant, graph_id, status
 			ON CONFLICT (tenant, graph_id, status) DO UPDATE SET n = c.n + excluded.n)
 		SELECT count(*) FROM gone`
@@ -24,12 +24,12 @@ const compactCountDeltas = `WITH gone AS (DELETE FROM engine_count_delta
 // CompactCounts adds the deltas of counts to the counts, and gives how many there were. Of the processes that call it
 // every few seconds one does the work. SQLite has no deltas.
 func (s *Store) CompactCounts(ctx context.Context) (int, error) {
-	folded := 0
+	compacted := 0
 	for s.pg {
 		n, err := s.compactSome(ctx)
-		folded += n
+		compacted += n
 		if err != nil || n < compactChunk {
-			return folded, fault.Wrap("store.fold", err)
+			return compacted, fault.Wrap("store.compact", err)
 		}
 	}
 	return 0, nil

@@ -88,7 +88,7 @@ func (c *held) ends(t *testing.T, why error) {
 	}
 }
 
-// follower reads a source and notes which rows it was told of.
+// follower reads a source and notes which rows it has read.
 type follower struct {
 	*testing.T
 	source *store.Source
@@ -113,8 +113,8 @@ func (f *follower) next() (numbers []int64) {
 	}
 }
 
-// tells asks for the rows that are told next, as places after the last one before.
-func (f *follower) tells(want ...int64) {
+// expect reads the rows that are published next, as places after the last one before.
+func (f *follower) expect(want ...int64) {
 	f.Helper()
 	from := f.upto
 	for i := range want {
@@ -132,29 +132,29 @@ func TestNoNumberIsPassedThatMayStillAppear(t *testing.T) {
 	a, b := open(t, url), open(t, url)
 	first, second, third := execution(t, a), execution(t, a), execution(t, a)
 	f := &follower{t, store.NewSource(b, store.SourceConfig{}), 0}
-	f.tells()
+	f.expect()
 	for i := range inversions() {
 		row := func(h engine.Head) engine.LogRow { return placedPublication(h.Num, int64(i+2), base) }
 		quick := begin(t, b, second)
 		slow := begin(t, a, first).takes(t, row(first)) // it is the younger, and has the lower number
 		quick.takes(t, row(second)).ends(t, nil)
-		f.tells() // the first number is missing
+		f.expect() // the first number is missing
 		beside := begin(t, b, third).takes(t, row(third))
-		f.tells()
+		f.expect()
 		if i%3 == 2 { // a number that was taken for nothing
 			slow.ends(t, errUndone)
-			f.tells(2)
+			f.expect(2)
 			slow = begin(t, a, first).takes(t, row(first))
 			beside.ends(t, nil)
-			f.tells(1)
+			f.expect(1)
 			slow.ends(t, nil)
-			f.tells(1)
+			f.expect(1)
 			continue
 		}
 		slow.ends(t, nil)
-		f.tells(1, 2)
+		f.expect(1, 2)
 		beside.ends(t, nil)
-		f.tells(1)
+		f.expect(1)
 	}
 }
 
@@ -174,16 +174,16 @@ func TestAHoleIsLeftWhenAllWhoCouldFillItAreGone(t *testing.T) {
 	f := &follower{t, store.NewSource(b, store.SourceConfig{}), 0}
 	undone, seen := take(a, 0), take(a, 1)
 	take(b, 2).ends(t, nil)
-	f.tells() // number 3 is there, 1 and 2 are missing
+	f.expect() // number 3 is there, 1 and 2 are missing
 	later := take(b, 3)
 	undone.ends(t, errUndone)
-	f.tells() // whose the missing number 1 was is not known
+	f.expect() // whose the missing number 1 was is not known
 	seen.ends(t, nil)
-	f.tells(2, 3)
+	f.expect(2, 3)
 	take(b, 4).ends(t, nil)
-	f.tells() // 5 is there, 4 is missing
+	f.expect() // 5 is there, 4 is missing
 	later.ends(t, nil)
-	f.tells(1, 2)
+	f.expect(1, 2)
 }
 
 // TestAForeignTransactionHoldsNobodyUp has one run that writes something else all the
@@ -208,9 +208,9 @@ func TestAForeignTransactionHoldsNobodyUp(t *testing.T) {
 	f := &follower{t, store.NewSource(s, store.SourceConfig{}), 0}
 	undone := begin(t, s, first).takes(t, placedPublication(first.Num, 2, base))
 	begin(t, s, second).takes(t, placedPublication(second.Num, 2, base)).ends(t, nil)
-	f.tells()
+	f.expect()
 	undone.ends(t, errUndone)
-	f.tells(2)
+	f.expect(2)
 	close(end)
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -39,16 +39,16 @@ func (n *publication) weight() int {
 }
 
 // newPublication is the publication of a row that is being written.
-func newPublication(number int64, row *engine.LogRow, news *engine.Publication, p engine.PublishPolicy) *publication {
+func newPublication(number int64, row *engine.LogRow, p *engine.Publication, wanted engine.PublishPolicy) *publication {
 	n := &publication{
-		number: number, tenant: news.Tenant, execution: news.Execution,
-		commitNo: row.CommitNo, firstSeq: row.FirstSeq, lastSeq: row.LastSeq, wanted: p,
+		number: number, tenant: p.Tenant, execution: p.Execution,
+		commitNo: row.CommitNo, firstSeq: row.FirstSeq, lastSeq: row.LastSeq, wanted: wanted,
 	}
-	for ev := range news.Events {
+	for ev := range p.Events {
 		if n.at == 0 {
 			n.first, n.at, n.corr = ev.ID, ev.At, ev.CorrelationID
 		}
-		if p.Wants(ev.Type) {
+		if wanted.Wants(ev.Type) {
 			n.events = append(n.events, *ev)
 		}
 	}

@@ -71,9 +71,9 @@ type publicationNumbers struct {
 	all  map[string]engine.PublishPolicy
 }
 
-func (t *tx) numberPublications(ctx context.Context, news []engine.Publication) (*publicationNumbers, error) {
+func (t *tx) numberPublications(ctx context.Context, publications []engine.Publication) (*publicationNumbers, error) {
 	s := t.store
-	if len(news) == 0 || s.silent {
+	if len(publications) == 0 || s.silent {
 		return &publicationNumbers{}, nil
 	}
 	if s.number < 0 {
@@ -89,7 +89,7 @@ func (t *tx) numberPublications(ctx context.Context, news []engine.Publication) 
 		}
 		s.publishing.policies.Store(all)
 	}
-	n := &publicationNumbers{tx: t, rest: news, all: *all}
+	n := &publicationNumbers{tx: t, rest: publications, all: *all}
 	if t.inFlight == nil {
 		t.inFlight, t.read = s.tail.begin(s.number)
 	}
@@ -101,18 +101,18 @@ func (n *publicationNumbers) of(i int, row *engine.LogRow) any {
 	if len(n.rest) == 0 || n.rest[0].Row != i {
 		return nil
 	}
-	news := &n.rest[0]
+	next := &n.rest[0]
 	n.rest = n.rest[1:]
-	p := n.all[news.Tenant]
-	if p == engine.PublishNone || p == engine.PublishMain && !news.Main {
+	p := n.all[next.Tenant]
+	if p == engine.PublishNone || p == engine.PublishMain && !next.Main {
 		return nil
 	}
 	s := n.tx.store
 	s.number++
-	told := &publication{number: s.number}
+	entry := &publication{number: s.number}
 	if n.tx.read {
-		told = newPublication(s.number, row, news, p)
+		entry = newPublication(s.number, row, next, p)
 	}
-	n.tx.inFlight.publications = append(n.tx.inFlight.publications, told)
+	n.tx.inFlight.publications = append(n.tx.inFlight.publications, entry)
 	return s.number
 }

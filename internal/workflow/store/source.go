@@ -64,7 +64,7 @@ func (s *Source) After(ctx context.Context, number int64, limit int) ([]bus.Mess
 	}
 	notices, err := read(ctx, number, limit)
 	if err != nil {
-		return nil, number, fault.Wrap("store.news", err)
+		return nil, number, fault.Wrap("store.publications", err)
 	}
 	return s.messagesOf(number, notices)
 }

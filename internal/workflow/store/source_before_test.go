@@ -16,7 +16,7 @@ import (
 	"renga.dev/renga/internal/workflow/store"
 )
 
-// told is a row of the log that tells something.
+// placedPublication is a row of the log that is published.
 func placedPublication(num, commit int64, at flow.Time) engine.LogRow {
 	id := idOf(num<<20 + commit)
 	row := logRow(num, commit)

@@ -302,7 +302,7 @@ func TestThePolicyOfATenantSaysWhatIsPublished(t *testing.T) {
 		r.must(r.store.SetPublishPolicy(t.Context(), acme, engine.PublishNone, nil))
 		r.run(acme)
 		if msgs, _ := r.read(r.source, upto); len(msgs) > 0 {
-			t.Errorf("told %q, want nothing", r.types(msgs))
+			t.Errorf("published %q, want nothing", r.types(msgs))
 		}
 		r.must(r.store.SetPublishPolicy(t.Context(), acme, engine.PublishMain, nil))
 		r.run(acme)

@@ -130,7 +130,7 @@ func (s *Store) Commit(ctx context.Context, fn func(context.Context, engine.Tx) 
 	if err == nil {
 		s.numbers.release(last.spare)
 		s.recent.add(last.publications)
-		if last.news {
+		if last.publishes {
 			s.publishing.wakeSource()
 		}
 	}
@@ -149,9 +149,9 @@ func (s *Store) commit(ctx context.Context, fn func(context.Context, engine.Tx) 
 	if err != nil {
 		t.inFlight.publications = nil
 	}
-	told := len(t.inFlight.publications) > 0
+	published := len(t.inFlight.publications) > 0
 	s.tail.end(t.inFlight)
-	if told {
+	if published {
 		s.publishing.wakeSource()
 	}
 	return err

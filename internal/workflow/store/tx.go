@@ -71,23 +71,23 @@ func (t *tx) Number(ctx context.Context, n int) (int64, error) {
 
 // Savepoint runs fn and undoes what it wrote when it fails, its publications too.
 func (t *tx) Savepoint(ctx context.Context, fn func(context.Context) error) error {
-	told := 0
+	before := 0
 	if t.inFlight != nil {
-		told = len(t.inFlight.publications)
+		before = len(t.inFlight.publications)
 	}
 	err := t.sql.Savepoint(ctx, fn)
 	if err != nil && t.inFlight != nil {
-		t.inFlight.publications = t.inFlight.publications[:told]
+		t.inFlight.publications = t.inFlight.publications[:before]
 	}
 	return err
 }
 
 // Savepoint runs fn and undoes what it wrote when it fails, its publications too.
 func (t *pgTx) Savepoint(ctx context.Context, fn func(context.Context) error) error {
-	told := len(t.publications)
+	before := len(t.publications)
 	err := t.sql.Savepoint(ctx, fn)
 	if err != nil {
-		t.publications = t.publications[:told]
+		t.publications = t.publications[:before]
 	}
 	return err
 }

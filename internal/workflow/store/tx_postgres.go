@@ -19,7 +19,7 @@ type pgTx struct {
 	now          flow.Time           // 0: not asked for yet
 	hurry        bool                // executions that others hold are left out, not waited for
 	spare        block               // numbers that this commit reserved beyond what it needed
-	news         bool                // it has rows that are published
+	publishes    bool                // it has rows that are published
 	publications []placedPublication // which, when a source reads
 }
 

@@ -75,8 +75,8 @@ func (t *tx) update(ctx context.Context, heads []engine.Update, counts counter) 
 	return nil
 }
 
-func (t *tx) append(ctx context.Context, rows []engine.LogRow, news []engine.Publication) error {
-	numbers, err := t.numberPublications(ctx, news)
+func (t *tx) append(ctx context.Context, rows []engine.LogRow, publications []engine.Publication) error {
+	numbers, err := t.numberPublications(ctx, publications)
 	if err != nil {
 		return err
 	}

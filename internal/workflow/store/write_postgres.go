@@ -218,7 +218,7 @@ func (t *pgTx) note(b *engine.Batch) {
 		if p == engine.PublishNone || p == engine.PublishMain && !n.Main {
 			continue
 		}
-		t.news = true
+		t.publishes = true
 		if !read {
 			continue
 		}
