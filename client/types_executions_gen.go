@@ -107,6 +107,15 @@ const (
 	NodeCanceled  NodeStatus = "CANCELED"
 )
 
+// Assignees: who may resume a node that waits. A user is called by the subject of its token
+// or by its id, a role or a group by its id or name in the metadata, or as the claims
+// `roles` and `groups` of a token have it.
+type Assignees struct {
+	Users  []string `json:"users,omitempty"`
+	Roles  []string `json:"roles,omitempty"`
+	Groups []string `json:"groups,omitempty"`
+}
+
 // Gate: of a Join that was reached, what it has seen of its branches.
 type Gate struct {
 	ExpectedBranches  []string `json:"expectedBranches"`
@@ -136,6 +145,7 @@ type Node struct {
 	WaitKey   string          `json:"waitKey,omitempty"`
 	Prompt    json.RawMessage `json:"prompt,omitempty"`
 	PromptRef *DataRef        `json:"promptRef,omitempty"`
+	Assignees *Assignees      `json:"assignees,omitempty"`
 	// The output of the resume that set the running attempt of a Task going again.
 	ResumedWith    json.RawMessage `json:"resumedWith,omitempty"`
 	ResumedWithRef *DataRef        `json:"resumedWithRef,omitempty"`

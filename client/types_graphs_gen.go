@@ -63,6 +63,9 @@ type NodeSpec struct {
 	// Wait: what it asks of people. NODE_WAITING, the node and lists of waits have it with the
 	// values of its fields.
 	Prompt *Prompt `json:"prompt,omitempty"`
+	// Wait: who may resume it; one of users, roles and groups is enough. Without it everybody
+	// may who has the scope.
+	Assignees *Assignees `json:"assignees,omitempty"`
 	// Wait: a JSON Schema (2020-12, at most 16 KiB, without references to other schemas) that
 	// the output of a resume fits; one that does not is refused with 422 OUTPUT_INVALID, and
 	// nothing changes.

@@ -66,6 +66,7 @@ type App struct {
 	Rechecks   *recheck.Rechecks
 	Schedules  *schedules.Schedules
 	Metadata   *metadata.Metadata
+	models     *metadata.Models
 	Records    *records.Records
 	Sharing    *sharing.Sharing
 	Search     *search.Search
@@ -146,6 +147,7 @@ func assemble(cfg Config, telemetry *gate.Telemetry) (a *App, err error) {
 		a.seals = seal.New(a.DB)
 	}
 	models := metadata.NewModels()
+	a.models = models
 	a.parts = parts{
 		a.newEngine(), a.newAudit(), a.newBus(models), a.newBulks(), a.newInbound(), a.newRechecks(), a.newSchedules(),
 	}

@@ -26,7 +26,7 @@ func (a *App) surface() []gate.Route {
 		Commands: a.Engine, Reads: reads, Graphs: a.Engine, Bulks: a.Bulks, Log: a.log, Stalled: a.stalled,
 		Heartbeat: o.Heartbeat, Watched: o.Watched,
 		Events: a.Bus, DeadLetters: a.Bus, Replays: a.Bus, Settings: settings{a.Store, a.now()}, Audit: audit.New(a.DB),
-		Reserved: a.ownQueue, Seals: a.seals,
+		Reserved: a.ownQueue, Seals: a.seals, People: a.people,
 	}).Routes()
 }
 

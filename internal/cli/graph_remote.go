@@ -146,14 +146,17 @@ func settings(n *client.NodeSpec) string {
 
 // asks is what a Wait asks of people.
 func asks(n *client.NodeSpec) string {
-	title, fields, schema := "", "", ""
+	title, fields, schema, of := "", "", "", ""
+	if a := n.Assignees; a != nil {
+		of = "for " + strings.Join(slices.Concat(a.Users, a.Roles, a.Groups), " or ")
+	}
 	if p := n.Prompt; p != nil {
 		title, fields = fmt.Sprintf("asks %q", p.Title), with("shows ", declared(p.Fields))
 	}
 	if len(n.Schema) > 0 {
 		schema = "answers fit a schema"
 	}
-	return listed(title, fields, schema)
+	return listed(title, of, fields, schema)
 }
 
 // declared is the input that a Task declares.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/platform/fault"
@@ -35,6 +36,8 @@ func (a *API) appendResult(ctx context.Context, dst []byte, r *engine.Result) []
 
 func statusOf(ans *engine.Answer) int {
 	switch {
+	case ans.Refused != nil && ans.Refused.Guard == flow.GuardAssignee:
+		return http.StatusForbidden
 	case ans.Refused != nil:
 		return http.StatusConflict
 	case ans.Replay:
@@ -173,6 +176,9 @@ func appendRefusal(dst []byte, r *flow.Refusal, late bool) []byte {
 		dst = append(dst, `,"executionId":"`...)
 		dst = append(appendID(dst, r.Holder), '"')
 	}
+	if r.Needs != nil {
+		dst = appendAssignees(append(dst, `,"assignees":`...), r.Needs)
+	}
 	dst = append(dst, `,"cause":{"eventId":"`...)
 	dst = appendID(dst, r.Cause.ID)
 	dst = append(dst, `","type":"`...)
@@ -196,11 +202,18 @@ func appendRefusal(dst []byte, r *flow.Refusal, late bool) []byte {
 	return append(dst, `"}}}`...)
 }
 
+func appendAssignees(dst []byte, a *flow.Assignees) []byte {
+	raw, _ := json.Marshal(a) // texts alone
+	return append(dst, raw...)
+}
+
 // adviceOn says whether the same command, under another key, can be accepted
 // later: some guards look at what still changes by itself, some at what the
 // caller can change.
 func adviceOn(r *flow.Refusal) (fault.ReasonClass, fault.RetryAdvice) {
 	switch r.Guard {
+	case flow.GuardAssignee:
+		return fault.ReasonAuth, fault.RetryAfterFix
 	case flow.GuardResumeKey, flow.GuardNodeTask:
 		return fault.ReasonValidation, fault.RetryAfterFix
 	case flow.GuardBusinessKey: // until its execution has ended

@@ -23,6 +23,13 @@ func (a *API) sendCommands(ctx context.Context, c *gate.Call) (gate.Reply, error
 		return gate.Reply{}, err
 	}
 	if len(b.requests) > 0 {
+		all := make([]*engine.Request, len(b.requests))
+		for i := range b.requests {
+			all[i] = &b.requests[i]
+		}
+		if err := a.identify(ctx, c, all...); err != nil {
+			return gate.Reply{}, err
+		}
 		c.Yield()
 		answers := a.cfg.Commands.Submit(ctx, b.requests)
 		for i, place := range b.places {

@@ -75,7 +75,9 @@ type Config struct {
 	Audit       Audit
 
 	Reserved func(queue string) bool // queues of the server itself, which no graph may name; nil: none
-	Seals    *seal.Seals             // of cursors and positions; nil: some that are good in this process alone
+	// People adds what a user is called elsewhere, and its roles and groups; nil: there is no list of people
+	People func(ctx context.Context, tenant, subject string, p *flow.Principal) error
+	Seals  *seal.Seals // of cursors and positions; nil: some that are good in this process alone
 }
 
 // API answers the calls of the executions' surface.

@@ -24,6 +24,9 @@ func (a *API) single(cmd *command) rest.Handler {
 		if err != nil {
 			return gate.Reply{}, err
 		}
+		if err := a.identify(ctx, c, &req); err != nil {
+			return gate.Reply{}, err
+		}
 		c.Yield()
 		result := a.cfg.Commands.Submit(ctx, []engine.Request{req})[0]
 		if result.Err != nil {
@@ -32,6 +35,31 @@ func (a *API) single(cmd *command) rest.Handler {
 		status, raw := appendAnswer(c.Scratch(), &result.Answer)
 		return c.Built(status, raw), nil
 	}
+}
+
+// identify says who resumes a node, where it may be for somebody.
+func (a *API) identify(ctx context.Context, c *gate.Call, reqs ...*engine.Request) error {
+	var as *flow.Principal
+	for _, req := range reqs {
+		resume, ok := req.Command.(flow.Resume)
+		if !ok {
+			continue
+		}
+		if as == nil {
+			as = &flow.Principal{Roles: c.Principal.Roles, Groups: c.Principal.Groups}
+			if c.Principal.Subject != "" {
+				as.Users = []string{c.Principal.Subject}
+			}
+			if a.cfg.People != nil && c.Principal.Subject != "" {
+				if err := a.cfg.People(ctx, c.Principal.Tenant, c.Principal.Subject, as); err != nil {
+					return err
+				}
+			}
+		}
+		resume.As = *as
+		req.Command = resume
+	}
+	return nil
 }
 
 // target is what a command is about, as the caller wrote it.

@@ -62,6 +62,7 @@ type nodeView struct {
 	WaitKey             string            `json:"waitKey,omitzero"`
 	Prompt              flow.Data         `json:"prompt,omitzero"`
 	PromptRef           *dataRef          `json:"promptRef,omitzero"`
+	Assignees           *flow.Assignees   `json:"assignees,omitzero"`
 	Resumed             flow.Data         `json:"resumedWith,omitzero"`
 	ResumedRef          *dataRef          `json:"resumedWithRef,omitzero"`
 	Input               flow.Data         `json:"input,omitzero"`
@@ -122,6 +123,7 @@ func showNode(n *flow.Node) nodeView {
 		out.NextAttempt = n.Attempt + 1
 	}
 	out.Prompt, out.PromptRef = showBlob(n.Prompt)
+	out.Assignees = n.Assignees
 	out.Resumed, out.ResumedRef = showBlob(n.Resumed)
 	out.Input, out.InputRef = showBlob(n.Input)
 	out.Metrics, out.MetricsRef = showBlob(n.Metrics)

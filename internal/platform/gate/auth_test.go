@@ -12,6 +12,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -244,6 +245,18 @@ func TestKeySetsChooseByKeyID(t *testing.T) {
 		token := sign(t, jwt.SigningMethodRS256, key, nil, nil)
 		if w := d.ask("GET", "/things", "", "Authorization: Bearer "+token); w.Code != want {
 			t.Errorf("a token without key id, which all keys may verify: got %d, want %d", w.Code, want)
+		}
+	}
+}
+
+func TestRolesAndGroupsOfATokenAreReadWhereTheyAreNames(t *testing.T) {
+	for raw, want := range map[string][]string{
+		`{"roles":["a","b"]}`: {"a", "b"}, `{"roles":"a"}`: {"a"}, `{"roles":{"a":1}}`: nil, `{"roles":null}`: nil,
+		`{"roles":[1]}`: nil, `{}`: nil,
+	} {
+		var c claims
+		if err := c.UnmarshalJSON([]byte(raw)); err != nil || !slices.Equal(c.Roles, want) {
+			t.Errorf("%s: got %q, %v; want %q", raw, c.Roles, err, want)
 		}
 	}
 }

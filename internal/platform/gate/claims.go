@@ -24,6 +24,8 @@ type claims struct {
 	IssuedAt  *instant  `json:"iat"`
 	Scope     scopes    `json:"scope"`
 	Tenant    belonging `json:"tenant"`
+	Roles     names     `json:"roles"`
+	Groups    names     `json:"groups"`
 }
 
 // belonging is a tenant, if the claim is there. One that is null is not left out: whoever
@@ -91,6 +93,19 @@ func (a *audiences) UnmarshalJSON(raw []byte) error {
 		*a = audiences{text}
 	}
 	return err
+}
+
+// names are those of roles or groups: a text, or a list of texts. Issuers have other things under these names as
+// well, which give nobody a role.
+type names []string
+
+// UnmarshalJSON takes both spellings and leaves the rest.
+func (n *names) UnmarshalJSON(raw []byte) error {
+	var list audiences
+	if list.UnmarshalJSON(raw) == nil {
+		*n = names(list)
+	}
+	return nil
 }
 
 // scopes is a list of scopes, or one text with spaces between them, as RFC 6749 has it: no

@@ -67,6 +67,8 @@ type Principal struct {
 	Subject string   // `sub`; in mode none the header X-User-Id, or ""
 	Scopes  []string // nil in mode none, where every scope is held
 	All     bool     // every scope is held
+	Roles   []string // `roles` and `groups` of the token
+	Groups  []string
 }
 
 // Has reports whether the principal holds a scope; "" is held by everybody.

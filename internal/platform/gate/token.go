@@ -118,7 +118,9 @@ func (v *verifier) parse(raw string, keys *keySet) (*token, error) {
 		return nil, errTokenSubject
 	}
 	t := &token{
-		principal: Principal{Tenant: defaultTenant, Subject: c.Subject, Scopes: c.Scope},
+		principal: Principal{
+			Tenant: defaultTenant, Subject: c.Subject, Scopes: c.Scope, Roles: c.Roles, Groups: c.Groups,
+		},
 		audiences: c.Audience, hasScope: c.Scope != nil, expires: c.ExpiresAt.date().Time, keys: keys,
 	}
 	if c.Tenant.given {

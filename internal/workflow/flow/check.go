@@ -42,7 +42,7 @@ func checkNode(i int, n *NodeSpec) error {
 		return refuseField(n, "outcome", "%q is not a name: use 1 to %d of A-Z a-z 0-9 . _ -", shorten(n.Outcome),
 			MaxOutcome)
 	}
-	for _, check := range [...]func(*NodeSpec) error{checkRetry, checkPolicy, checkPrompt} {
+	for _, check := range [...]func(*NodeSpec) error{checkRetry, checkPolicy, checkPrompt, checkAssignees} {
 		if err := check(n); err != nil {
 			return err
 		}
@@ -84,6 +84,7 @@ func checkFields(n *NodeSpec) error {
 		{"input", n.Input != nil, task, "a Task"},
 		{"prompt", n.Prompt != nil, wait, "a Wait"},
 		{"schema", n.Schema != nil, wait, "a Wait"},
+		{"assignees", n.Assignees != nil, wait, "a Wait"},
 	} {
 		if f.has && !f.fits {
 			return refuseField(n, f.name, "belongs to %s, not to a %s", f.whereItIsA, n.Type)

@@ -49,6 +49,7 @@ type (
 		Node      string
 		ResumeKey string
 		Output    Data
+		As        Principal // who the Actor is, where it is a user
 	}
 	Succeed struct {
 		Node    string

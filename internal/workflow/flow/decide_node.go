@@ -86,6 +86,9 @@ func (c Resume) decide(d *draft) error {
 	if n.WaitKey != "" && c.ResumeKey != n.WaitKey {
 		return d.refuseNode(n, GuardResumeKey, "resumeKey is not the waitKey of node %s", n.ID)
 	}
+	if err := c.assigned(d, n); err != nil {
+		return err
+	}
 	if err := d.plan.nodes[i].fits(c.Output); err != nil {
 		return err
 	}

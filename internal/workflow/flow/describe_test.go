@@ -129,6 +129,9 @@ func describeNode(w *words, p Payload) {
 		w.add("key", p.WaitKey)
 		w.add("prompt", p.Prompt)
 		w.add("waitUntil", p.WaitUntil)
+		if p.Assignees != nil {
+			w.add("assignees", p.Assignees.String())
+		}
 	case *NodeResumeRequested:
 		w.add("key", p.ResumeKey)
 		w.add("requestedBy", p.RequestedBy.Kind)

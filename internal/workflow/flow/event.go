@@ -150,10 +150,11 @@ type (
 		LeaseUntil Time     `json:"leaseUntil,omitzero"` // + the renewed lease
 	}
 	NodeWaiting struct {
-		NodeID    string `json:"nodeId"`
-		WaitKey   string `json:"waitKey,omitempty"`
-		Prompt    Data   `json:"prompt,omitzero"`
-		WaitUntil Time   `json:"waitUntil,omitzero"` // + of a Wait that ends by itself
+		NodeID    string     `json:"nodeId"`
+		WaitKey   string     `json:"waitKey,omitempty"`
+		Prompt    Data       `json:"prompt,omitzero"`
+		WaitUntil Time       `json:"waitUntil,omitzero"`  // + of a Wait that ends by itself
+		Assignees *Assignees `json:"assignees,omitempty"` // + who may resume it; nil: everybody
 	}
 	NodeResumeRequested struct {
 		NodeID      string `json:"nodeId"`

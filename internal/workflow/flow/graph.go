@@ -135,9 +135,10 @@ type NodeSpec struct {
 	Expression string   `json:"expression,omitempty"`
 	Outcome    string   `json:"outcome,omitempty"` // Success
 
-	Input  map[string]string `json:"input,omitempty"`  // Task: its members, each with an expression
-	Prompt *Prompt           `json:"prompt,omitempty"` // Wait
-	Schema jsontext.Value    `json:"schema,omitzero"`  // Wait: a JSON Schema that the output of a resume fits
+	Input     map[string]string `json:"input,omitempty"`     // Task: its members, each with an expression
+	Prompt    *Prompt           `json:"prompt,omitempty"`    // Wait
+	Assignees *Assignees        `json:"assignees,omitempty"` // Wait: who may resume it; nil: everybody
+	Schema    jsontext.Value    `json:"schema,omitzero"`     // Wait: a JSON Schema that the output of a resume fits
 }
 
 // Prompt is what a Wait asks of people. NODE_WAITING has it with the values of its fields.
@@ -182,6 +183,8 @@ const (
 	MaxErrorCode   = 128                  // characters of the code of an error
 	MaxTitle       = 200                  // characters of the title of a prompt
 	MaxPromptText  = 4096                 // characters of the text of a prompt
+	MaxAssignees   = 100                  // users, roles or groups of a Wait
+	MaxAssignee    = 255                  // characters of one
 	MaxSchemas     = 256 << 10            // bytes of all different schemas of a graph
 )
 

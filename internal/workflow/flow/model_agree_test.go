@@ -244,6 +244,7 @@ func (b *bench) refusal(r *flow.Refusal, c flow.Command) string {
 	want := flow.Refusal{
 		Command: c.Name(), Guard: r.Guard, Reason: r.Reason, Execution: b.state.Status,
 		Node: r.Node, NodeStatus: r.NodeStatus, Attempt: r.Attempt, Cause: r.Cause, Fence: uint64(b.model.fence),
+		Needs: r.Needs,
 	}
 	if n := b.model.nodes[c.Target()]; n != nil && strings.HasPrefix(string(r.Guard), "node_") {
 		want.Node = n.NodeID

@@ -59,6 +59,7 @@ func mustBeSeen() []string {
 		flow.GuardCancelFence, flow.GuardActive, flow.GuardNotStarted, flow.GuardStarted, flow.GuardEnded,
 		flow.GuardNotArchived, flow.GuardNodeTask, flow.GuardNodeReady, flow.GuardNodeRunning, flow.GuardNodeWaiting,
 		flow.GuardNodeLive, flow.GuardRetry, flow.GuardAttempt, flow.GuardWorker, flow.GuardResumeKey,
+		flow.GuardAssignee,
 	} {
 		all = append(all, "guard "+string(guard))
 	}

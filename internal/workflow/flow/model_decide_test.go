@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"renga.dev/renga/internal/workflow/flow"
@@ -79,11 +80,11 @@ func (m *model) refuses(c flow.Command, n *modelNode) (flow.Guard, int) {
 	if !m.started {
 		return "started", m.cause
 	}
-	return nodeRefuses(c, n), n.cause
+	return nodeRefuses(c, n, m.by[:strings.Index(m.by, "/")]), n.cause
 }
 
 // nodeRefuses asks the guards of a node.
-func nodeRefuses(c flow.Command, n *modelNode) flow.Guard {
+func nodeRefuses(c flow.Command, n *modelNode, by string) flow.Guard {
 	if n.retryAt != 0 {
 		return "retry_pending"
 	}
@@ -112,6 +113,10 @@ func nodeRefuses(c flow.Command, n *modelNode) flow.Guard {
 		}
 		if n.waitKey != "" && c.ResumeKey != n.waitKey {
 			return "resume_key"
+		}
+		if n.Assignees != nil && n.status == "WAITING" && n.Type == flow.WaitKind && by == flow.KindUser &&
+			!slices.Contains(c.As.Roles, "boss") && !slices.Contains(c.As.Users, "ann") {
+			return "assignee"
 		}
 	case flow.CancelNode:
 		if n.ended() {

@@ -199,6 +199,9 @@ func (b *builder) waitSpec() flow.NodeSpec {
 		spec.Prompt = &flow.Prompt{Title: "Well?", Fields: b.input()}
 	}
 	if b.odds(25) {
+		spec.Assignees = &flow.Assignees{Users: []string{"ann"}, Roles: []string{"boss"}}
+	}
+	if b.odds(25) {
 		spec.Schema = jsontext.Value(`{"required":["x"]}`)
 	}
 	return spec
@@ -337,6 +340,9 @@ func (b *builder) write() []byte {
 			put(o, "waitKey", n.WaitKey, "")
 			if n.Prompt != nil {
 				o["prompt"] = n.Prompt
+			}
+			if n.Assignees != nil {
+				o["assignees"] = n.Assignees
 			}
 			if n.Schema != nil {
 				o["schema"] = json.RawMessage(n.Schema)

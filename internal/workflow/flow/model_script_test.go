@@ -167,9 +167,15 @@ func (p *player) sensible() flow.Command {
 		return flow.StartNode{Node: n.NodeID, Attempt: n.attempt + 1, Worker: p.worker(), Lease: pickOne(p.Rand, 0, 0,
 			1, 2, 5)}
 	case "WAITING":
-		return flow.Resume{Node: n.NodeID, ResumeKey: n.waitKey, Output: p.data(85)}
+		return flow.Resume{Node: n.NodeID, ResumeKey: n.waitKey, Output: p.data(85), As: p.principal()}
 	}
 	return p.report(n)
+}
+
+// principal is mostly somebody who may resume.
+func (p *player) principal() flow.Principal {
+	return pickOne(p.Rand, flow.Principal{Users: []string{"ann"}}, flow.Principal{Roles: []string{"clerk", "boss"}},
+		flow.Principal{Users: []string{"bob"}, Groups: []string{"boss"}})
 }
 
 // report is what the worker of a running node says.
@@ -271,7 +277,9 @@ func (p *player) any() flow.Command {
 	case 6:
 		return flow.Wait{Node: node, Attempt: attempt, Worker: worker, WaitKey: "k1"}
 	case 7, 8:
-		return flow.Resume{Node: node, ResumeKey: pickOne(p.Rand, "", "k1", "k2"), Output: p.data(80)}
+		return flow.Resume{
+			Node: node, ResumeKey: pickOne(p.Rand, "", "k1", "k2"), Output: p.data(80), As: p.principal(),
+		}
 	case 9:
 		return flow.Succeed{Node: node, Attempt: attempt, Worker: worker, Output: p.data(80)}
 	}

@@ -148,6 +148,7 @@ var strictly = json.WithUnmarshalers(json.JoinUnmarshalers(
 		*p = new(Prompt)
 		return wantObject(d)
 	}),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ *Assignees) error { return wantObject(d) }),
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, r **Retry) error {
 		def := defaultRetry() // what is written goes on top
 		*r = &def
@@ -156,7 +157,10 @@ var strictly = json.WithUnmarshalers(json.JoinUnmarshalers(
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, l *[]NodeSpec) error { return readList(d, l, MaxNodes, "nodes") }),
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, l *[]Edge) error { return readList(d, l, MaxEdges, "edges") }),
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, l *[]string) error {
-		return readList(d, l, MaxExcept, "codes in one retry.except")
+		if d.StackPointer().LastToken() == "except" {
+			return readList(d, l, MaxExcept, "codes in one retry.except")
+		}
+		return readList(d, l, MaxAssignees, "names in one list of assignees")
 	}),
 	json.UnmarshalFromFunc(readMembers),
 	json.UnmarshalFromFunc(readWord[string]),

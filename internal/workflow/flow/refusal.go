@@ -23,6 +23,7 @@ const (
 	GuardAttempt     Guard = "attempt_due" // the attempt is the one that is due or running
 	GuardWorker      Guard = "lease_owner" // the worker is the one that runs the attempt
 	GuardResumeKey   Guard = "resume_key"
+	GuardAssignee    Guard = "assignee" // who resumes the Wait is one of its assignees
 )
 
 // Refusal is a command that the state refused: which rule said no, what it saw, and the event that
@@ -36,8 +37,9 @@ type Refusal struct {
 	NodeStatus NodeStatus `json:"n,omitzero"`
 	Attempt    int        `json:"a,omitzero"` // of the node; 0 when the refusal is not about one
 	Cause      EventRef   `json:"c"`
-	Fence      uint64     `json:"f,omitzero"` // the seq where cancel won, 0 when there was no cancel
-	Holder     ID         `json:"h,omitzero"` // the execution that has the business key
+	Fence      uint64     `json:"f,omitzero"`  // the seq where cancel won, 0 when there was no cancel
+	Holder     ID         `json:"h,omitzero"`  // the execution that has the business key
+	Needs      *Assignees `json:"p,omitempty"` // of whom one is needed
 }
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%s rejected because %s", r.Command, r.Reason) }

@@ -127,7 +127,7 @@ func (r *router) enter(i, from int) {
 		default:
 			r.d.emit(&NodeReady{NodeID: n.ID, On: r.on, FailedNodeID: r.failed})
 			r.d.emit(&NodeWaiting{
-				NodeID: n.ID, WaitKey: p.spec.WaitKey, Prompt: prompt,
+				NodeID: n.ID, WaitKey: p.spec.WaitKey, Prompt: prompt, Assignees: p.spec.Assignees,
 				WaitUntil: after(r.d.facts.Now, max(p.spec.Timeout, p.spec.For)),
 			})
 		}

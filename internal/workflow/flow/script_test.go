@@ -320,6 +320,13 @@ func (a args) data(name string) Data {
 }
 
 // text has spaces written as underscores.
+func (a args) list(name string) []string {
+	if !a.has(name) {
+		return nil
+	}
+	return strings.Split(a.words[name], ",")
+}
+
 func (a args) text(name string) string { return strings.ReplaceAll(a.words[name], "_", " ") }
 
 func (a args) command(t testing.TB, verb, node string) Command {
@@ -351,7 +358,9 @@ func (a args) command(t testing.TB, verb, node string) Command {
 	case "wait":
 		return Wait{Node: node, Attempt: attempt, Worker: worker, WaitKey: a.words["key"], Prompt: a.data("prompt")}
 	case "resume":
-		return Resume{Node: node, ResumeKey: a.words["key"], Output: a.data("output")}
+		return Resume{Node: node, ResumeKey: a.words["key"], Output: a.data("output"), As: Principal{
+			Users: a.list("user"), Roles: a.list("role"), Groups: a.list("group"),
+		}}
 	case "succeed":
 		return Succeed{Node: node, Attempt: attempt, Worker: worker, Output: a.data("output"), Next: a.has("next")}
 	case "fail":

@@ -87,6 +87,7 @@ type Node struct {
 	WaitUntil   Time       `json:"waitUntil,omitzero"`
 	WaitKey     string     `json:"waitKey,omitempty"`
 	Prompt      Blob       `json:"prompt,omitzero"`
+	Assignees   *Assignees `json:"assignees,omitempty"`  // who may resume it; nil: everybody
 	Resumed     Blob       `json:"resumed,omitzero"`     // what the running attempt of a Task was last resumed with
 	Input       Blob       `json:"input,omitzero"`       // that a Task declares
 	On          Outcome    `json:"on,omitempty"`         // failure: a failure edge led here

@@ -51,7 +51,7 @@ func (w *World) commandOn(x *audited) flow.Command {
 	case flow.NodeIsRunning:
 		return w.dice.report(n.ID, w.dice.attempt(n.Attempt), w.dice.worker(n.Worker))
 	case flow.NodeIsWaiting:
-		return flow.Resume{Node: n.ID, ResumeKey: w.dice.resumeKey(n), Output: w.dice.data(1)}
+		return flow.Resume{Node: n.ID, ResumeKey: w.dice.resumeKey(n), Output: w.dice.data(1), As: w.dice.principal()}
 	}
 	return w.dice.anyCommand(n)
 }
@@ -92,6 +92,13 @@ func (d dice) resumeKey(n *flow.Node) string {
 	return n.WaitKey
 }
 
+func (d dice) principal() (p flow.Principal) {
+	if !d.one(5) {
+		p.Roles = []string{boss}
+	}
+	return p
+}
+
 // report is what the worker of a running node has to say.
 func (d dice) report(node string, attempt int, worker string) flow.Command {
 	switch n := d.IntN(20); {
@@ -127,7 +134,7 @@ func (d dice) anyCommand(n *flow.Node) flow.Command {
 	case 0:
 		return flow.StartNode{Node: n.ID, Attempt: d.attempt(n.Attempt + 1), Worker: pick(d, workers)}
 	case 1:
-		return flow.Resume{Node: n.ID, ResumeKey: d.resumeKey(n), Output: d.data(1)}
+		return flow.Resume{Node: n.ID, ResumeKey: d.resumeKey(n), Output: d.data(1), As: d.principal()}
 	case 2:
 		return flow.CancelNode{Node: n.ID, Reason: "not this one"}
 	}

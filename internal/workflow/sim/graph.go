@@ -10,6 +10,9 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
+// boss is the role that may resume every Wait.
+const boss = "boss"
+
 // queues are where the Tasks of random graphs wait for workers.
 var queues = []string{"default", "mail", "slow"}
 
@@ -146,6 +149,9 @@ func (a *author) wait() part {
 	}
 	if a.one(3) {
 		spec.Prompt = &flow.Prompt{Title: "Well?", Fields: map[string]string{"n": "has(input.n) ? input.n : 0.0"}}
+	}
+	if a.one(4) {
+		spec.Assignees = &flow.Assignees{Users: []string{"nobody"}, Roles: []string{boss}}
 	}
 	if a.one(4) {
 		spec.Schema = jsontext.Value(`{"required":["n"]}`)

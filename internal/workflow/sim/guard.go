@@ -42,7 +42,8 @@ func nodeGuard(n *flow.Node, task bool, c flow.Command) flow.Guard {
 		return running(c.Attempt, c.Worker)
 	case flow.Resume:
 		return either(first(n.Status != flow.NodeIsWaiting, flow.GuardNodeWaiting),
-			first(n.WaitKey != "" && n.WaitKey != c.ResumeKey, flow.GuardResumeKey))
+			first(n.WaitKey != "" && n.WaitKey != c.ResumeKey, flow.GuardResumeKey),
+			first(n.Assignees != nil && len(c.As.Roles) == 0, flow.GuardAssignee))
 	case flow.CancelNode:
 		return first(n.Status.Terminal(), flow.GuardNodeLive)
 	}

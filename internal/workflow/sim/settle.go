@@ -79,6 +79,7 @@ func (w *World) drain() bool {
 				}))
 			case flow.NodeIsWaiting:
 				resume := flow.Resume{Node: n.ID, ResumeKey: n.WaitKey, Output: flow.Data(`{"n":1}`)}
+				resume.As.Roles = []string{boss}
 				orders = append(orders, w.orders.place(x.tenant, s.Execution, resume))
 			}
 		}

@@ -1,0 +1,31 @@
+package app
+
+import (
+	"context"
+
+	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/workflow/flow"
+)
+
+// people adds to a principal what the tenant's metadata say of the user: its id and subject, its role and its groups,
+// each by id and by name. Nobody, and somebody who is not active, has none of these.
+func (a *App) people(ctx context.Context, tenant, subject string, p *flow.Principal) error {
+	return a.DB.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		m, err := a.models.Model(ctx, tx, tenant)
+		if err != nil {
+			return err
+		}
+		u := m.Who(subject)
+		if u == nil || !u.IsActive {
+			return nil
+		}
+		p.Users = append(p.Users, u.ID, u.Subject)
+		if role := m.Role(u.RoleID); role != nil {
+			p.Roles = append(p.Roles[:len(p.Roles):len(p.Roles)], role.ID, role.Name)
+		}
+		for _, id := range m.GroupsOf(u.ID) {
+			p.Groups = append(p.Groups[:len(p.Groups):len(p.Groups)], id, m.Group(id).Name)
+		}
+		return nil
+	})
+}
