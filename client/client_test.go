@@ -97,6 +97,32 @@ func TestEveryCommandIsSentAndAnswered(t *testing.T) {
 	}
 }
 
+// TestACommandWithoutAKeyIsSentUnderANewOneEachTime sends the very same commands before and after what refuses them.
+func TestACommandWithoutAKeyIsSentUnderANewOneEachTime(t *testing.T) {
+	c, ctx := rig(t), soon(t)
+	id := started(t, c, line("default", "a"), nil)
+	unkeyed, keyed := client.ArchiveExecution{ExecutionID: id}, client.ArchiveExecution{ExecutionID: id, Key: "mine"}
+	refused := func(cmd client.Command) {
+		t.Helper()
+		_, err := c.Send(ctx, cmd)
+		if failure, ok := errors.AsType[*client.Error](err); !ok || failure.Guard != "execution_terminal" ||
+			!failure.NewKey || failure.RetryAdvice != "retry_with_backoff" {
+			t.Errorf("got %+v, want a refusal that asks for a new key", err)
+		}
+	}
+	refused(keyed)
+	refused(unkeyed)
+	must[client.Answer](t)(c.Send(ctx, client.CancelExecution{ExecutionID: id}))
+	refused(keyed)
+	if a := must[client.Answer](t)(c.Send(ctx, unkeyed)); a.Replay || a.Key == "" || a.Key == "mine" {
+		t.Errorf("the archive was answered %+v", a)
+	}
+	_, err := c.Send(ctx, client.StartExecution{ExecutionID: id})
+	if failure, ok := errors.AsType[*client.Error](err); !ok || failure.NewKey {
+		t.Errorf("got %+v, want a refusal for good", err)
+	}
+}
+
 func TestARefusalSaysWhy(t *testing.T) {
 	c, ctx := rig(t), soon(t)
 	id := started(t, c, line("default", "a"), nil)

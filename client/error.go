@@ -46,6 +46,10 @@ type Error struct {
 	LateResultKept bool
 	ExecutionID    string // that has the business key, of a creation that was refused
 
+	// NewKey says that the key remembers the refusal: what RetryAdvice says works under a new key only. A command
+	// without a key of the caller's gets a new one each time that it is sent.
+	NewKey bool
+
 	ReasonClass   string
 	ReasonCode    string // of a workflow event, such as invalid_year_month
 	RetryAdvice   string
@@ -149,6 +153,7 @@ type errorDetails struct {
 	ExecutionID    string       `json:"executionId"`
 	ReasonClass    string       `json:"reasonClass"`
 	RetryAdvice    string       `json:"retryAdvice"`
+	NewKey         bool         `json:"newKey"`
 	Field          string       `json:"field"`
 }
 
@@ -167,6 +172,7 @@ func (e *Error) UnmarshalJSON(raw []byte) error {
 	}
 	e.Guard, e.State, e.Cause, e.CancelSeq, e.LateResultKept = d.Guard, d.State, d.Cause, d.CancelSeq, d.LateResultKept
 	e.ReasonClass, e.RetryAdvice, e.Field, e.ExecutionID = d.ReasonClass, d.RetryAdvice, d.Field, d.ExecutionID
+	e.NewKey = d.NewKey
 	return nil
 }
 

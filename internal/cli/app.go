@@ -84,6 +84,7 @@ type App struct {
 	asks       bool   // somebody is there to answer a question
 	silent     bool   // what is said is not to be read (remote.learn)
 	keyed      bool   // the command takes an idempotency key
+	ownKey     bool   // the user has given it
 	eventToken string // of workflow events and templates
 	flaw       error  // of the flags that say where to connect and as whom
 	now        func() time.Time
@@ -167,7 +168,7 @@ func (a *App) run(ctx context.Context, parser *kong.Kong, args []string) (code i
 		for _, flag := range chosen.Selected().Flags {
 			switch flag.Name {
 			case "idempotency-key":
-				a.keyed = true
+				a.keyed, a.ownKey = true, flag.Target.String() != ""
 			case "event-token":
 				a.eventToken = flag.Target.String()
 			}

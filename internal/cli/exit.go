@@ -145,6 +145,12 @@ func (a *App) explainAnswer(e *client.Error) explained {
 		if e.LateResultKept {
 			out.hint("the result was kept as evidence: renga execution show lists it")
 		}
+		if e.NewKey {
+			out.hint("advice %s: %s", e.RetryAdvice, adviceWords[e.RetryAdvice])
+			if a.ownKey {
+				out.hint("the next try needs another --idempotency-key: this one remembers the refusal")
+			}
+		}
 	case errors.Is(e, client.ErrVersion):
 		out.exit = exitRefused
 	case errors.Is(e, client.ErrKeyConflict):

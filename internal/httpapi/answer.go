@@ -198,8 +198,11 @@ func appendRefusal(dst []byte, r *flow.Refusal, late bool) []byte {
 	dst = append(dst, `,"reasonClass":"`...)
 	dst = append(dst, class...)
 	dst = append(dst, `","retryAdvice":"`...)
-	dst = append(dst, advice...)
-	return append(dst, `"}}}`...)
+	dst = append(append(dst, advice...), '"')
+	if newKey(advice) {
+		dst = append(dst, `,"newKey":true`...)
+	}
+	return append(dst, `}}}`...)
 }
 
 func appendAssignees(dst []byte, a *flow.Assignees) []byte {
@@ -226,6 +229,9 @@ func adviceOn(r *flow.Refusal) (fault.ReasonClass, fault.RetryAdvice) {
 	}
 	return fault.ReasonRunConflict, fault.DoNotRetry
 }
+
+// newKey reports whether the advice on a refusal that its key remembers can be followed under another key only.
+func newKey(a fault.RetryAdvice) bool { return a != fault.DoNotRetry }
 
 // attemptOver reports that a worker spoke of an attempt that has ended: the node waits
 // for the next one, of which this result must not decide.

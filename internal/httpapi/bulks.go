@@ -240,7 +240,7 @@ func bulkRefusal(command string, ans *bulk.Answer) error {
 		"guard": ans.Refused, "state": map[string]string{"bulk": ans.Status.String()}, "retryAdvice": fault.DoNotRetry,
 	}
 	if ans.Refused == bulk.GuardFrozen {
-		details["retryAdvice"] = fault.RetryWithBackoff
+		details["retryAdvice"], details["newKey"] = fault.RetryWithBackoff, true
 	}
 	return fault.New(fault.Conflict, "COMMAND_REJECTED", "%s rejected because the bulk is %s", command, ans.Status).
 		With(details)

@@ -231,6 +231,9 @@ func deadRefusal(command string, ans *bus.DeadAnswer) error {
 // refusedBy is a refusal by a guard of the bus.
 func refusedBy(command, why string, guard bus.Guard, state map[string]any) error {
 	class, advice := guard.Advice()
-	return fault.New(fault.Conflict, "COMMAND_REJECTED", "%s rejected because %s", command, why).
-		With(map[string]any{"guard": guard, "state": state, "reasonClass": class, "retryAdvice": advice})
+	details := map[string]any{"guard": guard, "state": state, "reasonClass": class, "retryAdvice": advice}
+	if newKey(advice) {
+		details["newKey"] = true
+	}
+	return fault.New(fault.Conflict, "COMMAND_REJECTED", "%s rejected because %s", command, why).With(details)
 }

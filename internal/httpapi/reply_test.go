@@ -32,6 +32,11 @@ func (r reply) refusedBy(guard string) reply {
 	r.t.Helper()
 	r.is(http.StatusConflict)
 	r.has("error.code", "COMMAND_REJECTED")
+	want := "true" // the key remembers the refusal, so what it advises needs a new one
+	if r.text("error.details.retryAdvice") == "do_not_retry" {
+		want = "<none>"
+	}
+	r.has("error.details.newKey", want)
 	return r.has("error.details.guard", guard)
 }
 

@@ -1,8 +1,10 @@
 package inbound
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"strings"
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
@@ -33,9 +35,9 @@ func (t *Deliveries) Routes(pass gate.Pass, reserved func(queue string) bool) []
 		{Operation: "putWorkflowTemplate", Heavy: true, Do: a.putTemplate},
 		{Operation: "deleteWorkflowTemplate", Do: a.deleteTemplate},
 	})
-	// Senders of events are foreign: their query parameters are not looked at.
+	// Senders of events are foreign: their query parameters are not looked at, and their headers where they matter.
 	routes = append(routes, gate.FromContract([]gate.Route{
-		{Operation: "deliverWorkflowEvent", Do: a.deliver, Refused: a.refuseDelivery},
+		{Operation: "deliverWorkflowEvent", Foreign: true, Do: a.deliver, Refused: a.refuseDelivery},
 	})...)
 	for i := range routes {
 		routes[i].Pass = pass
@@ -52,7 +54,12 @@ type delivered struct {
 }
 
 func (a *api) deliver(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	d, err := ParseDelivery(c.Body, c.Request.Header.Get("X-Idempotency-Key"))
+	h := c.Request.Header
+	d, err := ParseDelivery(c.Body, cmp.Or(h.Get(gate.XKeyHeader), h.Get(gate.KeyHeader)))
+	if stray := gate.StrayKey(h); err == nil && d.Key == "" && stray != "" {
+		err = refusedField("the header %.64s is unknown; send the key as idempotency_key or in the header %s", stray,
+			strings.ToLower(gate.XKeyHeader))
+	}
 	var out Outcome
 	if err == nil {
 		out, err = a.deliveries.Deliver(ctx, callerOf(c), d)

@@ -21,7 +21,10 @@ func (t *Triggers) routes(pass gate.Pass) []gate.Route {
 	})
 	// Senders of events are foreign: their query parameters are not looked at.
 	return append(routes, gate.FromContract([]gate.Route{
-		{Operation: "sendTriggerEvent", Pass: secretPass{pass}, Do: t.answerEvent, Refused: t.refuseEvent},
+		{
+			Operation: "sendTriggerEvent", Foreign: true, Pass: secretPass{pass},
+			Do: t.answerEvent, Refused: t.refuseEvent,
+		},
 	})...)
 }
 
@@ -71,6 +74,7 @@ func (t *Triggers) answerEvent(ctx context.Context, c *gate.Call) (gate.Reply, e
 	}
 	fired, err := t.Fire(ctx, callerOf(c), proof, Event{
 		Trigger: c.Path("id"), Body: c.Body, Headers: headersOf(c.Request), Key: c.Key,
+		Stray: gate.StrayKey(c.Request.Header),
 	})
 	return gate.Reply{Body: struct {
 		Status string `json:"status"`

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -122,6 +123,7 @@ type Event struct {
 	Body    []byte
 	Headers map[string]string // by name in lower case, without credentials
 	Key     string            // that a header names; "": none
+	Stray   string            // a header with a key that nobody reads; "": none
 }
 
 // order is what a trigger makes of an event.
@@ -184,6 +186,10 @@ func (t *Trigger) wants(budget *expr.Budget, vars map[string]any) (bool, error) 
 // keyOf is the key of an event.
 func (t *Trigger) keyOf(budget *expr.Budget, e *Event, vars map[string]any) (string, error) {
 	if t.Key == "" {
+		if e.Key == "" && e.Stray != "" {
+			return "", badEvent("the header %.64s is unknown; send the key of the event in the header "+
+				"X-Idempotency-Key, or give the trigger the key headers[%.64q]", e.Stray, strings.ToLower(e.Stray))
+		}
 		return e.Key, nil
 	}
 	p, err := expr.EventValue(t.Key)

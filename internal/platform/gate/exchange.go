@@ -292,30 +292,6 @@ func (x *exchange) query() error {
 	return nil
 }
 
-func (x *exchange) key() error {
-	if x.route.Once == None {
-		return nil
-	}
-	name := x.surface.KeyHeader
-	key, n := header(x.r, name)
-	switch {
-	case n == 0 || n == 1 && key == "":
-		if x.route.Once == Optional && n == 0 {
-			return nil
-		}
-		return fault.New(fault.Invalid, "IDEMPOTENCY_KEY_REQUIRED",
-			"the header %s is required: repeat a request with the key of its first try", name)
-	case n > 1 || !canonical.Key(key):
-		return fault.New(fault.Invalid, "IDEMPOTENCY_KEY_INVALID",
-			"the header %s must be there once, as 1..%d printable ASCII characters", name, canonical.MaxKey)
-	}
-	if form := x.surface.KeyForm; form != nil && !form.Pattern.MatchString(key) {
-		return fault.New(fault.Invalid, "IDEMPOTENCY_KEY_INVALID", "the header %s must be %s", name, form.Words)
-	}
-	x.call.Key = key
-	return nil
-}
-
 // body reads the body where the method has one.
 func (x *exchange) body() error {
 	switch x.r.Method {

@@ -66,10 +66,10 @@ func TestEveryRefusalHasItsStatusAndShape(t *testing.T) {
 			"retry_after_fix",
 		},
 		{
-			"a key of another surface", "POST", "/things/1/go", "{}",
-			[]string{"Idempotency-Key: k1"},
+			"a key in an unknown header", "POST", "/things/1/go", "{}",
+			[]string{"Acme-Idempotency-Key: k1"},
 			422,
-			"IDEMPOTENCY_KEY_REQUIRED", "retry_after_fix",
+			"IDEMPOTENCY_KEY_INVALID", "retry_after_fix",
 		},
 		{"a key that is too long", "POST", "/things/1/go", "{}", []string{"X-Idempotency-Key: " + strings.Repeat("k",
 			256)}, 422, "IDEMPOTENCY_KEY_INVALID", "retry_after_fix"},

@@ -19,16 +19,6 @@ const (
 	NoTimeout      = -1                  // Route.Timeout of a route that waits by itself (long poll)
 )
 
-// Once is a route's idempotency policy.
-type Once uint8
-
-// The idempotency policies.
-const (
-	None     Once = iota // no key is read
-	Required             // without a key: 422 IDEMPOTENCY_KEY_REQUIRED (in the status of the surface)
-	Optional             // a key counts when it is sent
-)
-
 // Route is one line of the route table.
 type Route struct {
 	Operation string        // of the contract, from which FromContract fills in the next members and Once
@@ -47,6 +37,7 @@ type Route struct {
 	Whole     bool          // with Stream: all of it or an error; when Do fails after it began, the connection is cut
 	Public    bool          // no token is asked for
 	Pass      Pass          // how callers are let in, in place of tokens and scopes; nil: by those
+	Foreign   bool          // senders cannot choose their headers; the handler sees to a StrayKey
 
 	// Deprecated is since when the route should not be used any more, or from when; it goes
 	// out as the header Deprecation. Sunset is when it may be gone, as the header Sunset, at

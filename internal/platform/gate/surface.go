@@ -19,7 +19,7 @@ import (
 type Surface struct {
 	Name      string
 	Prefixes  []string              // paths whose unknown members are refused in this shape
-	KeyHeader string                // canonical spelling: "X-Idempotency-Key"
+	KeyHeader string                // KeyHeader or XKeyHeader, as its document says; "": its handlers read keys
 	KeyForm   *KeyForm              // what keys must be, beside printable; nil: anything
 	Audiences []string              // `aud` of tokens, any of them; nil: the gate's default
 	Invalid   int                   // status of fault.Invalid
@@ -37,7 +37,7 @@ type Surface struct {
 // Core is the surface of executions and of all that use its error shape.
 var Core = &Surface{
 	Name:      "core",
-	KeyHeader: "X-Idempotency-Key",
+	KeyHeader: XKeyHeader,
 	Invalid:   422,
 	Statuses:  map[string]int{"VERSION_MISMATCH": 412},
 	Render:    renderCore,
@@ -48,7 +48,7 @@ var Core = &Surface{
 var CRM = &Surface{
 	Name:      "crm",
 	Prefixes:  api.Prefixes("crm"),
-	KeyHeader: "Idempotency-Key",
+	KeyHeader: KeyHeader,
 	Invalid:   Core.Invalid,
 	Statuses:  Core.Statuses,
 	Render:    renderCore,
@@ -69,7 +69,7 @@ var Workflow = &Surface{
 var Recheck = &Surface{
 	Name:      "recheck",
 	Prefixes:  api.Prefixes("recheck"),
-	KeyHeader: "Idempotency-Key",
+	KeyHeader: KeyHeader,
 	KeyForm:   &KeyForm{"a ULID or a UUID", ulidOrUUID},
 	Audiences: []string{AudienceRecheck},
 	Invalid:   400,

@@ -51,7 +51,7 @@ func TestEverySurfaceHasItsOwnShape(t *testing.T) {
 			t.Errorf("%s %s: got %d %s, want %d %s", tc.method, tc.target, w.Code, w.Body, tc.status, tc.body)
 		}
 	}
-	w := d.ask("POST", "/pdca/recheck", "{}", "X-Idempotency-Key: k")
+	w := d.ask("POST", "/pdca/recheck", "{}")
 	if w.Code != 400 || !strings.Contains(w.Body.String(), "Idempotency-Key is required") {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
