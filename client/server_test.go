@@ -72,9 +72,14 @@ func serveWith(at app.Place, address string, withBus bool) (*server, error) {
 	if !withBus {
 		idle = append(slices.Clip(idle), "bus")
 	}
-	a, err := apptest.Open(context.Background(), app.Config{
+	return serveApp(app.Config{
 		Place: at, Addr: address, Shards: 2, EventPass: pass, Override: app.Override{Idle: idle},
 	})
+}
+
+// serveApp starts a server of a program.
+func serveApp(cfg app.Config) (*server, error) {
+	a, err := apptest.Open(context.Background(), cfg)
 	if err != nil {
 		return nil, err
 	}
