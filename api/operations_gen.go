@@ -399,6 +399,10 @@ var operations = []Operation{
 	{"deleteSchedule", "DELETE", "/schedules/{id}", "core", "schedules:write", "schedules.write", "", false},
 	{"getSchedule", "GET", "/schedules/{id}", "core", "schedules:read", "schedules.read", "", false},
 	{"putSchedule", "PUT", "/schedules/{id}", "core", "schedules:write", "schedules.write", "", false},
+	{
+		"backfillSchedule", "POST", "/schedules/{id}/backfill",
+		"core", "schedules:write", "schedules.write", "X-Idempotency-Key", true,
+	},
 	{"listScheduleTimes", "GET", "/schedules/{id}/next", "core", "schedules:read", "schedules.read", "", false},
 	{
 		"pauseSchedule", "POST", "/schedules/{id}/pause",

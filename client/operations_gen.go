@@ -39,6 +39,7 @@ var keyed = []keyedOperation{
 	{"PATCH", "/records/{object}/{id}", "Idempotency-Key"},
 	{"POST", "/records/{object}/{id}/convert", "Idempotency-Key"},
 	{"POST", "/reports/rebuild", "Idempotency-Key"},
+	{"POST", "/schedules/{id}/backfill", "X-Idempotency-Key"},
 	{"POST", "/schedules/{id}/pause", "X-Idempotency-Key"},
 	{"POST", "/schedules/{id}/resume", "X-Idempotency-Key"},
 	{"POST", "/search/rebuild", "Idempotency-Key"},

@@ -80,6 +80,13 @@ func (c Schedules) PauseWithKey(ctx context.Context, key, id, reason string) (*S
 	return s, err
 }
 
+// Backfill lets the past instants of a window that have no execution wait for one. They are started one after the
+// other.
+func (c Schedules) Backfill(ctx context.Context, b BackfillSchedule) (*ScheduleBackfill, error) {
+	done, _, err := post[*ScheduleBackfill](ctx, c.transport, pathOf("/schedules/{id}/backfill", b.ID), b.Key, b)
+	return done, err
+}
+
 // Resume ends a pause.
 func (c Schedules) Resume(ctx context.Context, id string) (*StoredSchedule, error) {
 	return c.ResumeWithKey(ctx, "", id)

@@ -44,10 +44,35 @@ type StoredSchedule struct {
 	ExecutionID string `json:"executionId,omitempty"`
 	// When that one was started.
 	StartedAt time.Time `json:"startedAt,omitzero"`
-	// Instants that wait.
+	// Instants that wait, also those of backfills.
 	Queued    int       `json:"queued"`
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// BackfillSchedule: the past instants that a backfill is about.
+type BackfillSchedule struct {
+	// With the same key it happens once; "" is a new one.
+	Key string `json:"-"`
+	ID  string `json:"-"`
+	// Instants from here on.
+	From time.Time `json:"from"`
+	// Instants before; not later than now.
+	To time.Time `json:"to"`
+	// Why. On one line.
+	Reason string `json:"reason,omitempty"`
+}
+
+// ScheduleBackfill: what a backfill found in its window.
+type ScheduleBackfill struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// At which the schedule comes.
+	Instants int `json:"instants"`
+	// Of them, that wait from now on.
+	Queued int `json:"queued"`
+	// Of them, that have an execution or were waiting.
+	Covered int `json:"covered"`
 }
 
 // ScheduleTime: an instant to come.

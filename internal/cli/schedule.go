@@ -17,6 +17,8 @@ type scheduleCmd struct {
 	Pause  schedulePauseCmd  `cmd:"" help:"Let a schedule start nothing until it is resumed."`
 	Resume scheduleResumeCmd `cmd:"" help:"Resume a schedule that was paused."`
 	Delete scheduleDeleteCmd `cmd:"" help:"Delete a schedule; its executions go on."`
+
+	Backfill scheduleBackfillCmd `cmd:"" help:"Start executions for past instants that have none."`
 }
 
 type scheduleApplyCmd struct {
@@ -250,6 +252,40 @@ Examples:
 
 func (c *scheduleResumeCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printSchedule)(r.Schedules.ResumeWithKey(c.context(ctx), c.IdempotencyKey, c.ID))
+}
+
+type scheduleBackfillCmd struct {
+	scheduleID
+	From   string `required:"" placeholder:"TIME" help:"Due at or after: ${time}."`
+	To     string `required:"" placeholder:"TIME" help:"Due before; not later than now."`
+	Reason string `placeholder:"TEXT" help:"Why; the audit log shows it."`
+	sending
+}
+
+func (scheduleBackfillCmd) Help() string {
+	return `Instants that have an execution, or wait for one, are left out. The others wait, and are started one after
+the other, the oldest first, when nothing else of the schedule is active or waits. The ledger shows them with BY
+backfill.
+
+Examples:
+  renga schedule backfill nightly --from 2026-01-01 --to 2026-01-05
+  renga schedule backfill nightly --from 24h --to 1m --reason "the warehouse was away"`
+}
+
+func (c *scheduleBackfillCmd) Run(ctx context.Context, r *remote) error {
+	from, to, err := r.times("--from", c.From, "--to", c.To)
+	if err != nil {
+		return err
+	}
+	return show(r, func(p *printer, b *client.ScheduleBackfill) {
+		p.line("%d instants from %s to %s: %d wait for an execution now, %d had one or waited before.", b.Instants,
+			instant(b.From), instant(b.To), b.Queued, b.Covered)
+		if b.Queued > 0 {
+			p.line("See what becomes of them with: renga schedule runs %s", c.ID)
+		}
+	})(r.Schedules.Backfill(c.context(ctx), client.BackfillSchedule{
+		Key: c.IdempotencyKey, ID: c.ID, From: from, To: to, Reason: c.Reason,
+	}))
 }
 
 type scheduleDeleteCmd struct{ scheduleID }

@@ -71,7 +71,7 @@ func (s *Schedules) facts(
 ) (f facts, err error) {
 	f = facts{
 		overlap: r.Overlap, catchUp: time.Duration(r.CatchUp), paused: r.Paused, next: r.NextAt, since: r.StartedAt,
-		queued: r.Queued, now: now,
+		now: now,
 	}
 	if f.timing, err = r.timing(); err != nil {
 		return f, err
@@ -86,10 +86,31 @@ func (s *Schedules) facts(
 		}
 	}
 	if r.Queued > 0 {
-		err = tx.Row(ctx, `SELECT due_at FROM schedules_run WHERE tenant_id = $1 AND schedule_id = $2 AND outcome = 4
-			ORDER BY due_at LIMIT 1`, tenant, r.ID).Scan(&f.oldest)
+		err = f.waiting(ctx, tx, tenant, r.ID)
 	}
 	return f, err
+}
+
+// waiting reads the instants that wait, those of the schedule itself and those of backfills.
+func (f *facts) waiting(ctx context.Context, tx *sqldb.Tx, tenant, id string) error {
+	type group struct {
+		origin Origin
+		n      int
+		first  canonical.Stamp
+	}
+	groups, err := sqldb.Collect(ctx, tx, func(row *sqldb.Row) (g group, err error) {
+		err = row.Scan(&g.origin, &g.n, &g.first)
+		return g, err
+	}, `SELECT origin, count(*), min(due_at) FROM schedules_run
+		WHERE tenant_id = $1 AND schedule_id = $2 AND outcome = 4 GROUP BY origin`, tenant, id)
+	for _, g := range groups {
+		if g.origin == ByBackfill {
+			f.filling, f.fill = g.n, g.first
+		} else {
+			f.queued, f.oldest = g.n, g.first
+		}
+	}
+	return err
 }
 
 // apply stores verdicts and starts what they start, in one transaction. When that fails for a reason of one of them,
@@ -205,7 +226,7 @@ func (u *unit) before(ctx context.Context, tx *sqldb.Tx) error {
 		stmts[i] = sqldb.Stmt{
 			Query: `UPDATE schedules_schedule SET revision = $4, next_at = $5, look_at = $6, held_until = 0, queued = $7
 				WHERE tenant_id = $1 AND id = $2 AND revision = $3`,
-			Args:    []any{u.tenant, v.ID, v.revision, v.revision + 1, v.next, v.decision.look, v.queued},
+			Args:    []any{u.tenant, v.ID, v.revision, v.revision + 1, v.next, v.decision.look, v.queued + v.filling},
 			Changed: &changed[i],
 		}
 	}

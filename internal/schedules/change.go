@@ -113,7 +113,8 @@ func (s *Schedules) create(ctx context.Context, tx *sqldb.Tx, c Caller, r row) (
 			"there are %d schedules, the most that a tenant may have; delete some", n)
 	}
 	r.look = r.NextAt
-	return r.Schedule, s.store(ctx, tx, r.insert(c.Tenant), entry{c, "schedule.put", r.ID, "", r.UpdatedAt})
+	note := entry{by: c, action: "schedule.put", id: r.ID, at: r.UpdatedAt}
+	return r.Schedule, s.store(ctx, tx, r.insert(c.Tenant), note)
 }
 
 // replace stores another definition of a schedule. Instants that it comes at otherwise count from now on; instants
@@ -125,24 +126,28 @@ func (s *Schedules) replace(
 		r.since, r.NextAt = now, t.next(now)
 	}
 	if d.Overlap != Queue && r.Queued > 0 {
-		if err := giveUp(ctx, tx, c.Tenant, r.ID, Changed, now); err != nil {
+		gone, err := giveUp(ctx, tx, c.Tenant, r.ID, Changed, now)
+		if err != nil {
 			return r.Schedule, err
 		}
-		r.Queued = 0
+		r.Queued -= int(gone)
 	}
 	r.Definition, r.body, r.UpdatedAt, r.held = d, body, now, 0
 	r.look = r.NextAt
 	if r.Queued > 0 {
 		r.look = now
 	}
-	return r.Schedule, s.store(ctx, tx, r.update(c.Tenant), entry{c, "schedule.put", r.ID, "", now})
+	return r.Schedule, s.store(ctx, tx, r.update(c.Tenant), entry{by: c, action: "schedule.put", id: r.ID, at: now})
 }
 
-// giveUp skips the instants of a schedule that wait.
-func giveUp(ctx context.Context, tx *sqldb.Tx, tenant, id, reason string, now canonical.Stamp) error {
-	_, err := tx.Exec(ctx, `UPDATE schedules_run SET outcome = 2, reason = $3, decided_at = $4
-		WHERE tenant_id = $1 AND schedule_id = $2 AND outcome = 4`, tenant, id, reason, now)
-	return err
+// giveUp skips the instants of a schedule that wait; those of backfills only when it is deleted.
+func giveUp(ctx context.Context, tx *sqldb.Tx, tenant, id, reason string, now canonical.Stamp) (int64, error) {
+	last := BySchedule
+	if reason == Deleted {
+		last = ByBackfill
+	}
+	return tx.Exec(ctx, `UPDATE schedules_run SET outcome = 2, reason = $3, decided_at = $4
+		WHERE tenant_id = $1 AND schedule_id = $2 AND outcome = 4 AND origin <= $5`, tenant, id, reason, now, last)
 }
 
 // Delete deletes a schedule. Its executions go on, and its ledger is retained.
@@ -151,12 +156,12 @@ func (s *Schedules) Delete(ctx context.Context, c Caller, id string) error {
 		if _, err := locked(ctx, tx, c.Tenant, id, now); err != nil {
 			return err
 		}
-		if err := giveUp(ctx, tx, c.Tenant, id, Deleted, now); err != nil {
+		if _, err := giveUp(ctx, tx, c.Tenant, id, Deleted, now); err != nil {
 			return err
 		}
 		return s.store(ctx, tx, sqldb.Stmt{
 			Query: "DELETE FROM schedules_schedule WHERE tenant_id = $1 AND id = $2", Args: []any{c.Tenant, id},
-		}, entry{c, "schedule.delete", id, "", now})
+		}, entry{by: c, action: "schedule.delete", id: id, at: now})
 	})
 }
 
@@ -172,7 +177,7 @@ func (s *Schedules) Pause(ctx context.Context, c Caller, id, reason string, key 
 		if !r.Paused {
 			r.Paused, r.PausedAt, r.PauseReason = true, now, reason
 		}
-		return entry{c, "schedule.pause", id, reason, now}
+		return entry{by: c, action: "schedule.pause", id: id, reason: reason, at: now}
 	})
 }
 
@@ -180,7 +185,7 @@ func (s *Schedules) Pause(ctx context.Context, c Caller, id, reason string, key 
 func (s *Schedules) Resume(ctx context.Context, c Caller, id string, key *canonical.IdempotencyKey) (Schedule, error) {
 	return s.switched(ctx, c, id, key, func(r *row, now canonical.Stamp) entry {
 		r.Paused, r.PausedAt, r.PauseReason = false, 0, ""
-		return entry{c, "schedule.resume", id, "", now}
+		return entry{by: c, action: "schedule.resume", id: id, at: now}
 	})
 }
 
@@ -218,6 +223,7 @@ type entry struct {
 	action string
 	id     string
 	reason string
+	detail []byte // JSON; nil: none
 	at     canonical.Stamp
 }
 
@@ -226,6 +232,7 @@ func (s *Schedules) store(ctx context.Context, tx *sqldb.Tx, st sqldb.Stmt, e en
 	line, err := audit.Stmt(audit.Entry{
 		At: e.at, Tenant: e.by.Tenant, Actor: e.by.Subject, Action: e.action, Subject: e.id,
 		CorrelationID: e.by.CorrelationID, Outcome: audit.Accepted, Reason: e.reason,
+		Detail: e.detail,
 	})
 	if err != nil {
 		return err

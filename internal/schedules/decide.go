@@ -32,6 +32,8 @@ type facts struct {
 	since   canonical.Stamp // the start of that one
 	queued  int             // instants that wait
 	oldest  canonical.Stamp // the first of them
+	filling int             // instants of backfills that wait
+	fill    canonical.Stamp // the first of them
 	now     canonical.Stamp
 }
 
@@ -43,15 +45,17 @@ type decision struct {
 	cancels string
 	next    canonical.Stamp
 	queued  int
+	filling int
 	look    canonical.Stamp // when to look again; 0: never
 }
 
 // decide says what becomes of the instants that are due. At most one of them is started: what is started is active
 // as far as the others are concerned.
 func decide(f *facts) *decision {
-	d := &decision{start: -1, next: f.next, queued: f.queued}
+	d := &decision{start: -1, next: f.next, queued: f.queued, filling: f.filling}
 	d.unqueue(f)
 	d.fire(f)
+	d.backfill(f)
 	d.look = f.lookAgain(d)
 	return d
 }
@@ -64,6 +68,17 @@ func (d *decision) unqueue(f *facts) {
 	d.begin(Run{DueAt: f.oldest, LastAt: f.oldest, Instants: 1, Origin: BySchedule})
 	d.waited = true
 	d.queued--
+}
+
+// backfill starts the oldest instant of a backfill, when nothing is active and the schedule has nothing to start
+// itself.
+func (d *decision) backfill(f *facts) {
+	if f.filling == 0 || f.active != "" || d.start >= 0 || d.queued > 0 || f.paused {
+		return
+	}
+	d.begin(Run{DueAt: f.fill, LastAt: f.fill, Instants: 1, Origin: ByBackfill})
+	d.waited = true
+	d.filling--
 }
 
 // fire gives every instant that is due an outcome. Those before the catch-up window are missed, and those of a paused
@@ -146,7 +161,7 @@ func (d *decision) several(due []canonical.Stamp, r Run) {
 
 // lookAgain is when somebody looks at the schedule again.
 func (f *facts) lookAgain(d *decision) canonical.Stamp {
-	if d.queued == 0 || f.paused {
+	if d.queued+d.filling == 0 || f.paused {
 		return d.next
 	}
 	wait := soonest

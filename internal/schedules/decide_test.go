@@ -108,6 +108,38 @@ func TestEachPolicyGivesDueInstantsTheirOutcomes(t *testing.T) {
 			func(f *facts) { f.overlap, f.paused, f.queued, f.oldest, f.next = Queue, true, 2, at(3), at(10) },
 			[]Run{row1(10, Run{Outcome: Skipped, Reason: Paused})},
 		},
+		{
+			"a backfill goes on when nothing is active",
+			func(f *facts) { f.filling, f.fill, f.next = 3, at(-9), 0 },
+			[]Run{row1(-9, Run{Outcome: Started, Origin: ByBackfill})},
+		},
+		{
+			"the schedule's own instants go before a backfill",
+			func(f *facts) { f.filling, f.fill, f.next = 3, at(-9), at(10) },
+			[]Run{row1(10, Run{Outcome: Started})},
+		},
+		{
+			"those that wait, too",
+			func(f *facts) {
+				f.overlap, f.queued, f.oldest, f.filling, f.fill, f.next = Queue, 1, at(3), 3, at(-9), 0
+			},
+			[]Run{row1(3, Run{Outcome: Started})},
+		},
+		{
+			"a backfill waits for what is active",
+			func(f *facts) { f.active, f.filling, f.fill, f.next = x, 3, at(-9), 0 },
+			nil,
+		},
+		{
+			"a backfill cancels nothing",
+			func(f *facts) { f.overlap, f.active, f.filling, f.fill, f.next = Cancel, x, 3, at(-9), 0 },
+			nil,
+		},
+		{
+			"a backfill of a paused schedule waits",
+			func(f *facts) { f.paused, f.filling, f.fill, f.next = true, 3, at(-9), 0 },
+			nil,
+		},
 		{"a schedule that never comes again has none", func(f *facts) { f.next = 0 }, nil},
 		{"before it is due there is none", func(f *facts) { f.next = at(11) }, nil},
 	} {
@@ -198,6 +230,9 @@ func (l *life) look(t *rapid.T) {
 	if rapid.Bool().Draw(t, "ends") {
 		l.active = ""
 	}
+	if rapid.IntRange(0, 9).Draw(t, "backfill") == 0 {
+		l.filling, l.fill = l.filling+rapid.IntRange(1, 5).Draw(t, "instants"), l.first-1
+	}
 	l.decide(t)
 	if l.next == 0 || l.next > l.now { // who pauses and resumes waits for this
 		l.paused = rapid.IntRange(0, 9).Draw(t, "pause") == 0
@@ -220,7 +255,7 @@ func (l *life) decide(t *rapid.T) {
 	if d.start >= 0 {
 		l.active, l.since = "x", l.now
 	}
-	l.next, l.queued = d.next, d.queued
+	l.next, l.queued, l.filling = d.next, d.queued, d.filling
 	if l.oldest = 0; len(l.waits) > 0 {
 		l.oldest = l.waits[0]
 	}
@@ -255,6 +290,12 @@ func (l *life) check(t *rapid.T, d *decision, i int) {
 // enter puts a row into the ledger.
 func (l *life) enter(t *rapid.T, d *decision, i int) {
 	r := d.runs[i]
+	if r.Origin == ByBackfill {
+		if i != d.start || !d.waited || d.filling != l.filling-1 || len(l.waits) > 0 || l.active != "" {
+			t.Fatalf("%+v of %d that wait is started, of the schedule %d", r, l.filling, len(l.waits))
+		}
+		return
+	}
 	if i == d.start && d.waited {
 		if l.ledger[r.DueAt].Outcome != Queued || l.waits[0] != r.DueAt {
 			t.Fatalf("%s waited, and the ledger has %+v", r.DueAt, l.ledger[r.DueAt])

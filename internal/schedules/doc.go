@@ -7,6 +7,9 @@
 // started. The rows of the ledger, the schedule's place and the starts are one transaction, which begins by asking
 // whether somebody else changed the schedule meanwhile.
 //
+// A backfill lets past instants without an execution wait: rows of the ledger with another origin, which the same loop
+// starts one after the other.
+//
 // The invariant: between since and next_at every due instant of a schedule is in exactly one row of the ledger, and a
 // row that says STARTED names the one execution that was started for it.
 package schedules

@@ -24,6 +24,7 @@ func (s *Schedules) Routes() []gate.Route {
 		{Operation: "listScheduleRuns", Heavy: true, Do: a.runs},
 		{Operation: "pauseSchedule", Do: a.pause},
 		{Operation: "resumeSchedule", Do: a.resume},
+		{Operation: "backfillSchedule", Do: a.backfill},
 	})
 }
 
@@ -105,6 +106,32 @@ func (a *api) pause(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	}
 	paused, err := a.schedules.Pause(ctx, callerOf(c), c.Path("id"), body.Reason, &key)
 	return gate.Reply{Body: &paused}, err
+}
+
+// backfill answers POST /schedules/{id}/backfill.
+func (a *api) backfill(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	var body struct {
+		From   canonical.Stamp `json:"from"`
+		To     canonical.Stamp `json:"to"`
+		Reason string          `json:"reason"`
+	}
+	if err := c.Decode(&body); err != nil {
+		return gate.Reply{}, err
+	}
+	for at, name := range []string{"from", "to"} {
+		if []canonical.Stamp{body.From, body.To}[at] <= 0 {
+			return gate.Reply{}, rest.Invalid(name, "%s must be an RFC 3339 time, such as 2026-01-05T09:00:00Z", name)
+		}
+	}
+	if !canonical.OneLine(body.Reason, 0, MaxReason) {
+		return gate.Reply{}, rest.Invalid("reason", "reason must be at most %d characters on one line", MaxReason)
+	}
+	key, err := rest.Key(c, canonical.Options{})
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	done, err := a.schedules.Backfill(ctx, callerOf(c), c.Path("id"), Window{body.From, body.To}, body.Reason, &key)
+	return gate.Reply{Body: &done}, err
 }
 
 // resume answers POST /schedules/{id}/resume.

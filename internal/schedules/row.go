@@ -21,7 +21,7 @@ type Schedule struct {
 	NextAt      canonical.Stamp `json:"nextAt,omitzero"` // 0: it never comes again
 	ExecutionID string          `json:"executionId,omitzero"`
 	StartedAt   canonical.Stamp `json:"startedAt,omitzero"` // of that execution
-	Queued      int             `json:"queued"`
+	Queued      int             `json:"queued"`             // instants that wait, also those of backfills
 	CreatedAt   canonical.Stamp `json:"createdAt"`
 	UpdatedAt   canonical.Stamp `json:"updatedAt"`
 }
