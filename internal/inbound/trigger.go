@@ -97,12 +97,12 @@ func (t *Trigger) check() error {
 	}
 	if t.When != "" {
 		if _, err := expr.EventWhen(t.When); err != nil {
-			return badMember("when", "when: %s", messageOf(err))
+			return badMember("when", "when: %s"+msgSees, messageOf(err))
 		}
 	}
 	if t.Key != "" {
 		if _, err := expr.EventValue(t.Key); err != nil {
-			return badMember("key", "key: %s", messageOf(err))
+			return badMember("key", "key: %s"+msgSees, messageOf(err))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Input)) {
@@ -111,11 +111,13 @@ func (t *Trigger) check() error {
 				canonical.MaxName)
 		}
 		if _, err := expr.EventValue(t.Input[name]); err != nil {
-			return badMember("input."+name, "input.%s: %s", name, messageOf(err))
+			return badMember("input."+name, "input.%s: %s"+msgSees, name, messageOf(err))
 		}
 	}
 	return nil
 }
+
+const msgSees = " (an expression sees the event as body and headers)"
 
 // Event is what a sender posts to a trigger.
 type Event struct {

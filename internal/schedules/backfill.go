@@ -70,7 +70,7 @@ func (s *Schedules) backfill(
 	}
 	all, _ := t.due(t.next(w.From-1), w.To-1, MaxBackfill+1)
 	if len(all) > MaxBackfill {
-		return out, invalid("from", "the schedule comes more than %d times in there; make the window shorter",
+		return out, invalid("from", "the schedule comes more than %d times between from and to; make that shorter",
 			MaxBackfill)
 	}
 	covered, err := sqldb.Collect(ctx, tx, sqldb.Column[canonical.Stamp], `SELECT due_at FROM schedules_run

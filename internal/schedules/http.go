@@ -111,17 +111,24 @@ func (a *api) pause(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 // backfill answers POST /schedules/{id}/backfill.
 func (a *api) backfill(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	var body struct {
-		From   canonical.Stamp `json:"from"`
-		To     canonical.Stamp `json:"to"`
-		Reason string          `json:"reason"`
+		From   string `json:"from"`
+		To     string `json:"to"`
+		Reason string `json:"reason"`
 	}
 	if err := c.Decode(&body); err != nil {
 		return gate.Reply{}, err
 	}
-	for at, name := range []string{"from", "to"} {
-		if []canonical.Stamp{body.From, body.To}[at] <= 0 {
-			return gate.Reply{}, rest.Invalid(name, "%s must be an RFC 3339 time, such as 2026-01-05T09:00:00Z", name)
+	var w Window
+	for _, m := range []struct {
+		name, text string
+		into       *canonical.Stamp
+	}{{"from", body.From, &w.From}, {"to", body.To, &w.To}} {
+		at, err := canonical.ParseStamp(m.text)
+		if err != nil || at <= 0 {
+			return gate.Reply{}, rest.Invalid(m.name, "%s must be an RFC 3339 time, such as 2026-01-05T09:00:00Z",
+				m.name)
 		}
+		*m.into = at
 	}
 	if !canonical.OneLine(body.Reason, 0, MaxReason) {
 		return gate.Reply{}, rest.Invalid("reason", "reason must be at most %d characters on one line", MaxReason)
@@ -130,7 +137,7 @@ func (a *api) backfill(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	done, err := a.schedules.Backfill(ctx, callerOf(c), c.Path("id"), Window{body.From, body.To}, body.Reason, &key)
+	done, err := a.schedules.Backfill(ctx, callerOf(c), c.Path("id"), w, body.Reason, &key)
 	return gate.Reply{Body: &done}, err
 }
 
