@@ -400,6 +400,10 @@ var operations = []Operation{
 	{"getSchedule", "GET", "/schedules/{id}", "core", "schedules:read", "schedules.read", "", false},
 	{"putSchedule", "PUT", "/schedules/{id}", "core", "schedules:write", "schedules.write", "", false},
 	{
+		"cancelBackfill", "DELETE", "/schedules/{id}/backfill",
+		"core", "schedules:write", "schedules.write", "", false,
+	},
+	{
 		"backfillSchedule", "POST", "/schedules/{id}/backfill",
 		"core", "schedules:write", "schedules.write", "X-Idempotency-Key", true,
 	},

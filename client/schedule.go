@@ -87,6 +87,11 @@ func (c Schedules) Backfill(ctx context.Context, b BackfillSchedule) (*ScheduleB
 	return done, err
 }
 
+// CancelBackfill gives up the instants of backfills that wait; what was started goes on.
+func (c Schedules) CancelBackfill(ctx context.Context, id string) error {
+	return c.remove(ctx, pathOf("/schedules/{id}/backfill", id), "")
+}
+
 // Resume ends a pause.
 func (c Schedules) Resume(ctx context.Context, id string) (*StoredSchedule, error) {
 	return c.ResumeWithKey(ctx, "", id)

@@ -120,7 +120,8 @@ type ScheduleRun struct {
 	// Of SKIPPED. OVERLAP: the execution that was started last was active; SUPERSEDED: a newer
 	// instant was due as well; PAUSED; QUEUE_FULL: 100 instants were waiting; REFUSED: the
 	// execution could not be started, see the message; CHANGED, DELETED: it waited, and the
-	// schedule was changed to another policy or deleted.
+	// schedule was changed to another policy or deleted; CANCELED: it waited, and the backfill
+	// was cancelled.
 	Reason string `json:"reason,omitempty"`
 	// Why the start was refused.
 	Message string `json:"message,omitempty"`

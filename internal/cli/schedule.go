@@ -256,9 +256,10 @@ func (c *scheduleResumeCmd) Run(ctx context.Context, r *remote) error {
 
 type scheduleBackfillCmd struct {
 	scheduleID
-	From   string `required:"" placeholder:"TIME" help:"Due at or after: ${time}."`
-	To     string `required:"" placeholder:"TIME" help:"Due before; not later than now."`
+	From   string `placeholder:"TIME" help:"Due at or after: ${time}."`
+	To     string `placeholder:"TIME" help:"Due before; not later than now."`
 	Reason string `placeholder:"TEXT" help:"Why; the audit log shows it."`
+	Cancel bool   `help:"Give up what still waits of backfills; what was started goes on."`
 	sending
 }
 
@@ -269,10 +270,27 @@ backfill.
 
 Examples:
   renga schedule backfill nightly --from 2026-01-01 --to 2026-01-05
-  renga schedule backfill nightly --from 24h --to 1m --reason "the warehouse was away"`
+  renga schedule backfill nightly --from 24h --to 1m --reason "the warehouse was away"
+  renga schedule backfill nightly --cancel`
+}
+
+func (c *scheduleBackfillCmd) Validate() error {
+	switch {
+	case c.Cancel && (c.From != "" || c.To != "" || c.Reason != ""):
+		return errors.New("--cancel is about all that waits: leave --from, --to and --reason out")
+	case !c.Cancel && (c.From == "" || c.To == ""):
+		return errors.New("--from and --to are required: the window of past instants")
+	}
+	return c.sending.Validate()
 }
 
 func (c *scheduleBackfillCmd) Run(ctx context.Context, r *remote) error {
+	if c.Cancel {
+		if err := r.Schedules.CancelBackfill(c.context(ctx), c.ID); err != nil {
+			return err
+		}
+		return r.did(map[string]any{"id": c.ID, "canceled": true}, "Nothing of backfills of %s waits any more.", c.ID)
+	}
 	from, to, err := r.times("--from", c.From, "--to", c.To)
 	if err != nil {
 		return err

@@ -112,3 +112,23 @@ func (s *Schedules) backfill(
 	}
 	return out, tx.Batch(ctx, insertBackfill.Stmts(tx, values)...)
 }
+
+// CancelBackfill gives up the instants of backfills that wait. What was started goes on. It changes nothing where none
+// waits.
+func (s *Schedules) CancelBackfill(ctx context.Context, c Caller, id string) error {
+	return s.change(ctx, "cancel", c.Tenant, id, func(ctx context.Context, tx *sqldb.Tx, now canonical.Stamp) error {
+		r, err := locked(ctx, tx, c.Tenant, id, now)
+		if err != nil {
+			return err
+		}
+		gone, err := giveUp(ctx, tx, c.Tenant, id, Canceled, now)
+		if err != nil || gone == 0 {
+			return err
+		}
+		r.Queued -= int(gone)
+		if r.held, r.look = 0, r.NextAt; r.Queued > 0 {
+			r.look = now
+		}
+		return s.store(ctx, tx, r.update(c.Tenant), entry{by: c, action: "schedule.backfill.cancel", id: id, at: now})
+	})
+}

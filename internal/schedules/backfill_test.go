@@ -110,6 +110,37 @@ func TestWhatABackfillMayAskForIsBounded(t *testing.T) {
 	})
 }
 
+func TestACancelledBackfillStartsNothingMore(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		r.put(tenantA, "m", `{"graph":"work","cron":"*/10 * * * *","overlap":"queue"}`)
+		r.later(21 * time.Minute) // 10 is started, 20 waits
+		r.filled("m", "k", -30, 0)
+		for range 2 {
+			if err := r.CancelBackfill(t.Context(), ann, "m"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := []string{"SKIPPED CANCELED", "SKIPPED CANCELED", "SKIPPED CANCELED", "STARTED", "QUEUED"}
+		if got := r.words("m"); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		r.end(r.last("m"))
+		r.later(latest)
+		if got := r.words("m"); got[4] != "STARTED" || got[0] != want[0] {
+			t.Errorf("its own instant goes on: got %q", got)
+		}
+		if s, err := r.Get(t.Context(), tenantA, "m"); err != nil || s.Queued != 0 {
+			t.Errorf("got %+v %v", s, err)
+		}
+		if got := r.filled("m", "again", -30, 0); got.Queued != 3 {
+			t.Errorf("what was given up can be asked for again: got %+v", got)
+		}
+		if err := r.CancelBackfill(t.Context(), ann, "none"); fault.KindOf(err) != fault.NotFound {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 func TestWhatABackfillLeftIsGivenUpWithItsScheduleOnly(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.put(tenantA, "m", `{"graph":"work","cron":"* * * * *","overlap":"queue"}`)

@@ -140,14 +140,19 @@ func (s *Schedules) replace(
 	return r.Schedule, s.store(ctx, tx, r.update(c.Tenant), entry{by: c, action: "schedule.put", id: r.ID, at: now})
 }
 
-// giveUp skips the instants of a schedule that wait; those of backfills only when it is deleted.
+// giveUp skips the instants of a schedule that wait: its own when the policy changes, those of backfills when they are
+// cancelled, all when it is deleted.
 func giveUp(ctx context.Context, tx *sqldb.Tx, tenant, id, reason string, now canonical.Stamp) (int64, error) {
-	last := BySchedule
-	if reason == Deleted {
-		last = ByBackfill
+	from, to := BySchedule, ByBackfill
+	switch reason {
+	case Changed:
+		to = BySchedule
+	case Canceled:
+		from = ByBackfill
 	}
 	return tx.Exec(ctx, `UPDATE schedules_run SET outcome = 2, reason = $3, decided_at = $4
-		WHERE tenant_id = $1 AND schedule_id = $2 AND outcome = 4 AND origin <= $5`, tenant, id, reason, now, last)
+		WHERE tenant_id = $1 AND schedule_id = $2 AND outcome = 4 AND origin BETWEEN $5 AND $6`,
+		tenant, id, reason, now, from, to)
 }
 
 // Delete deletes a schedule. Its executions go on, and its ledger is retained.

@@ -25,6 +25,7 @@ func (s *Schedules) Routes() []gate.Route {
 		{Operation: "pauseSchedule", Do: a.pause},
 		{Operation: "resumeSchedule", Do: a.resume},
 		{Operation: "backfillSchedule", Do: a.backfill},
+		{Operation: "cancelBackfill", Do: a.cancelBackfill},
 	})
 }
 
@@ -139,6 +140,11 @@ func (a *api) backfill(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	}
 	done, err := a.schedules.Backfill(ctx, callerOf(c), c.Path("id"), w, body.Reason, &key)
 	return gate.Reply{Body: &done}, err
+}
+
+// cancelBackfill answers DELETE /schedules/{id}/backfill.
+func (a *api) cancelBackfill(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	return gate.Reply{Status: http.StatusNoContent}, a.schedules.CancelBackfill(ctx, callerOf(c), c.Path("id"))
 }
 
 // resume answers POST /schedules/{id}/resume.

@@ -54,6 +54,7 @@ const (
 	Refused     = "REFUSED"    // the execution could not be started; the message says why
 	Changed     = "CHANGED"    // it waited, and the schedule was changed to another policy
 	Deleted     = "DELETED"    // it waited, and the schedule was deleted
+	Canceled    = "CANCELED"   // it waited, and the backfill was cancelled
 )
 
 // Run is a row of the ledger: the outcome of one due instant, or of several that follow each other.
