@@ -24,8 +24,8 @@ func between(t *testing.T, text, from, to string) string {
 	return part
 }
 
-// TestTheWorkerOfTheReadmeWorks builds the program of README.md, lets it work the
-// graph of README.md, and compares what it prints with README.md.
+// TestTheWorkerOfTheReadmeWorks makes a module of the program of README.md as README.md says, lets it work the graph of
+// README.md, and compares what it prints with README.md.
 func TestTheWorkerOfTheReadmeWorks(t *testing.T) {
 	t.Parallel()
 	graph := between(t, renga.Readme, "/graphs/order -H 'Content-Type: application/yaml' --data-binary '", "'\n```")
@@ -42,8 +42,18 @@ func TestTheWorkerOfTheReadmeWorks(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(source, client.DefaultURL, s.url)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-o", program, file).CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module := strings.NewReplacer("$HOME/renga", root, "go run .", "go build -o worker .").Replace(
+		between(t, section, "```sh\n", "```"))
+	build := exec.Command("bash", "-ec", module)
+	if build.Dir = dir; !strings.Contains(module, "-replace renga.dev/renga="+root) {
+		t.Fatalf("the section does not say where the module is:\n%s", module)
+	}
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s%v\n%s", module, err, out)
 	}
 	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "order", []byte(graph)))
 	made := must[client.Answer](t)(c.Send(ctx, client.CreateExecution{GraphID: "order", Input: map[string]int{

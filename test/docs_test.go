@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	product "renga.dev/renga"
 	"renga.dev/renga/docs"
 )
 
@@ -78,6 +81,43 @@ func TestTheExamplesOfThePageAboutRecheckWork(t *testing.T) {
 	}
 	if typed := serve(t, newSite(t)).typeExamples(t, string(page)); typed != 7 {
 		t.Errorf("found %d examples, want 7", typed)
+	}
+}
+
+// TestTheExampleOfTheReadmeWorks types the example of README.md, one block after the other in one shell, and compares what
+// is printed.
+func TestTheExampleOfTheReadmeWorks(t *testing.T) {
+	onSQLite(t)
+	for _, tool := range []string{"bash", "curl", "jq"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("SKIP: %s is not installed", tool)
+		}
+	}
+	_, section, _ := strings.Cut(product.Readme, "## An example\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	const mark = "--- end of block ---"
+	var script strings.Builder
+	var want []string
+	for _, block := range strings.Split(section, "```sh\n")[1:] {
+		typed, rest, _ := strings.Cut(block, "```\n")
+		printed, _, _ := strings.Cut(strings.TrimPrefix(rest, "```json\n"), "```")
+		script.WriteString(typed + "\necho; echo '" + mark + "'\n")
+		want = append(want, masked(strings.TrimSpace(printed)))
+	}
+	if len(want) != 3 {
+		t.Fatalf("found %d blocks, want 3", len(want))
+	}
+	s := serve(t, newSite(t))
+	out, err := exec.Command("bash", "-euo", "pipefail", "-c",
+		strings.ReplaceAll(script.String(), "127.0.0.1:8080", strings.TrimPrefix(s.url, "http://"))).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	got := strings.Split(masked(string(out)), mark)
+	for i, want := range want {
+		if diff := cmp.Diff(want, strings.TrimSpace(got[i])); diff != "" {
+			t.Errorf("block %d (-README.md +printed):\n%s", i+1, diff)
+		}
 	}
 }
 
