@@ -41,7 +41,7 @@ func TestTheProgramLetsRecordsBeApproved(t *testing.T) {
 	shown := renga(0, "approval", "submit", "Account", account, "--comment", "please")
 	id, execution := idIn.FindString(shown), idIn.FindString(shown[strings.Index(shown, "Execution"):])
 	if !strings.Contains(shown, "PENDING") ||
-		!strings.Contains(shown, "may decide, as manager of 0199c1a4-0000-7000-8000-000000000022") {
+		!strings.Contains(shown, "may decide, as manager of Ben") {
 		t.Errorf("got %s", shown)
 	}
 	if out := renga(4, "record", "update", "Account", account, "--set", "Name=Other"); !strings.Contains(out,
