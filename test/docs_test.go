@@ -84,8 +84,8 @@ func TestTheExamplesOfThePageAboutRecheckWork(t *testing.T) {
 	}
 }
 
-// TestTheExampleOfTheReadmeWorks types the example of README.md, one block after the other in one shell, and compares what
-// is printed.
+// TestTheExampleOfTheReadmeWorks types the example of README.md, one block after the other in one shell, and
+// compares what is printed.
 func TestTheExampleOfTheReadmeWorks(t *testing.T) {
 	onSQLite(t)
 	for _, tool := range []string{"bash", "curl", "jq"} {
