@@ -25,7 +25,7 @@ import (
 func TestNoInstantOfAScheduleIsLostOrStartedTwice(t *testing.T) {
 	tier.System(t)
 	onPostgres(t)
-	n, minutes := 300, 2
+	n, minutes := 1000, 2
 	if long() {
 		n, minutes = 10_000, 5
 	}
@@ -53,7 +53,7 @@ func TestNoInstantOfAScheduleIsLostOrStartedTwice(t *testing.T) {
 	}
 	m.audit()
 	verify(t, at)
-	if want := 2 * minutes; m.kills < want {
+	if want := minutes; m.kills < want { // a fast machine is done before all are killed
 		t.Errorf("too weak: %d kills, want at least %d", m.kills, want)
 	}
 }
@@ -137,8 +137,11 @@ func (m *minutely) due() (n int) {
 // decided waits until so few schedules are due.
 func (m *minutely) decided(most int) {
 	m.t.Helper()
-	eventually(m.t, fmt.Sprintf("at most %d of the schedules that are due", most), 5*time.Minute,
-		func() bool { return m.due() <= most })
+	for late := time.Now().Add(5 * time.Minute); m.due() > most; pause(time.Millisecond) {
+		if time.Now().After(late) {
+			m.t.Fatalf("%d schedules are still due, want at most %d", m.due(), most)
+		}
+	}
 }
 
 // minute waits for a whole minute, and kills each process while some of what is due then is decided about.
@@ -146,7 +149,7 @@ func (m *minutely) minute() {
 	m.t.Helper()
 	m.decided(0)
 	next := time.Now().Truncate(time.Minute).Add(time.Minute)
-	eventually(m.t, "the next minute", 2*time.Minute, func() bool { return m.due() > m.n/2 })
+	eventually(m.t, "the next minute", 2*time.Minute, func() bool { return time.Now().After(next) })
 	first := m.random.IntN(2)
 	for i, left := range []int{m.n * 8 / 10, m.n * 4 / 10} {
 		m.decided(left - m.random.IntN(m.n/5))
