@@ -91,6 +91,8 @@ type Cancel struct {
 	Seq         uint64 `json:"seq"`
 	Reason      string `json:"reason,omitempty"`
 	RequestedBy *Actor `json:"requestedBy,omitempty"`
+	// The execution of the graph of `onCancel`, which the cancel started to clean up.
+	CompensationID string `json:"compensationId,omitempty"`
 }
 
 // NodeStatus: the state of a node.

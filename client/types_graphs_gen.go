@@ -83,9 +83,19 @@ type Edge struct {
 	When string `json:"when,omitempty"`
 }
 
+// OnCancel: what cleans up after an execution that was started and is cancelled. The newest
+// version of the graph is started as a new execution, once and in the commit of the cancel.
+// Its input has `executionId`, `graphId`, `businessKey`, `reason`, `input`, `outputs` and
+// `outputRefs` (by node, as those of a Task), and `running`, the Tasks whose work may still
+// be done. The cancelled execution stays CANCELED.
+type OnCancel struct {
+	Graph string `json:"graph"`
+}
+
 // Graph: a version of a graph, with defaults filled in.
 type Graph struct {
 	GraphVersion
-	Nodes []NodeSpec `json:"nodes"`
-	Edges []Edge     `json:"edges"`
+	Nodes    []NodeSpec `json:"nodes"`
+	Edges    []Edge     `json:"edges"`
+	OnCancel *OnCancel  `json:"onCancel,omitempty"`
 }

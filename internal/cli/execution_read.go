@@ -33,7 +33,7 @@ func (c *executionShowCmd) Run(ctx context.Context, r *remote) error {
 }
 
 func printExecution(p *printer, e *client.Execution) {
-	var failed, cancel string
+	var failed, cancel, cleanup string
 	if e.Error != nil {
 		failed = failure(e.Error)
 	}
@@ -43,6 +43,7 @@ func printExecution(p *printer, e *client.Execution) {
 			cancel += ", asked for by " + actor(*c.RequestedBy)
 		}
 		cancel += with(": ", c.Reason)
+		cleanup = c.CompensationID
 	}
 	p.pairs(
 		"execution", e.ExecutionID, "graph", fmt.Sprintf("%s version %d", e.GraphID, e.GraphVersion),
@@ -50,7 +51,7 @@ func printExecution(p *printer, e *client.Execution) {
 		"correlation", e.CorrelationID, "created", e.CreatedAt, "started", e.StartedAt,
 		"ended", e.EndedAt, "archived", e.ArchivedAt, "events", e.Seq, "input", data(e.Input, nil),
 		"outcome", e.Outcome, "result", data(e.Result, e.ResultRef), "error", failed, "failed node", e.FailedNodeID,
-		"cancel", cancel,
+		"cancel", cancel, "cleanup", cleanup,
 	)
 	columns("NODE, TYPE, STATUS, ATTEMPT, WORKER, WHAT", func(n *client.Node) []any {
 		return []any{n.NodeID, n.Type, status(n.Status), number(n.Attempt), n.WorkerID, aboutNode(n)}

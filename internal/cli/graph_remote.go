@@ -119,7 +119,11 @@ func (c *graphShowCmd) Run(ctx context.Context, r *remote) error {
 }
 
 func printGraph(p *printer, g *client.Graph) {
-	p.pairs("graph", g.GraphID, "version", g.Version, "digest", g.Digest, "created", g.CreatedAt)
+	cleanup := ""
+	if g.OnCancel != nil {
+		cleanup = "graph " + g.OnCancel.Graph
+	}
+	p.pairs("graph", g.GraphID, "version", g.Version, "digest", g.Digest, "created", g.CreatedAt, "on cancel", cleanup)
 	specs := map[string]*client.NodeSpec{}
 	for i := range g.Nodes {
 		specs[g.Nodes[i].NodeID] = &g.Nodes[i]

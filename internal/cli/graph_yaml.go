@@ -21,6 +21,8 @@ func graphYAML(stored []byte) ([]byte, error) {
 	var only struct {
 		Nodes jsontext.Value `json:"nodes"`
 		Edges jsontext.Value `json:"edges"`
+
+		OnCancel jsontext.Value `json:"onCancel,omitzero"`
 	}
 	if err := json.Unmarshal(stored, &only); err != nil {
 		return nil, err

@@ -165,6 +165,9 @@ func (w *why) explainCancel(e *client.Execution) {
 	}
 	w.add("Cancel won at event %d. From there on the rule cancel_fence refuses whatever would move the execution "+
 		"forward, in whatever order it comes.", e.Cancel.Seq)
+	if e.Cancel.CompensationID != "" {
+		w.add("In the same commit the cancel started execution %s, which cleans up.", e.Cancel.CompensationID)
+	}
 }
 
 func (w *why) explainFailure(e *client.Execution) {

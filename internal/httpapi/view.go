@@ -38,6 +38,8 @@ type cancelView struct {
 	Seq         uint64      `json:"seq"`
 	Reason      string      `json:"reason,omitzero"`
 	RequestedBy *flow.Actor `json:"requestedBy,omitzero"`
+
+	CompensationID flow.ID `json:"compensationId,omitzero"`
 }
 
 // dataRef names the event that carries data too large to be repeated.
@@ -104,7 +106,9 @@ func showExecution(v *engine.View) *executionView {
 	}
 	out.Result, out.ResultRef = showBlob(s.Result)
 	if s.CancelSeq > 0 {
-		out.Cancel = &cancelView{Seq: s.CancelSeq, Reason: s.CancelReason, RequestedBy: s.CancelBy}
+		out.Cancel = &cancelView{
+			Seq: s.CancelSeq, Reason: s.CancelReason, RequestedBy: s.CancelBy, CompensationID: s.Compensation,
+		}
 	}
 	for i, n := range s.Nodes {
 		out.Nodes[i] = showNode(n)

@@ -259,7 +259,11 @@ func (b *batch) decide(ent *entry, req *Request) (Answer, error) {
 		Command: req.Command.Name(), Node: req.Command.Target(), Idempotency: req.Idempotency,
 		At: b.now, Corr: req.CorrelationID, Actor: req.Actor,
 	}
-	events, err := b.ask(ent, req)
+	cleanup, err := b.compensation(ent, req)
+	if err != nil {
+		return Answer{}, err
+	}
+	events, err := b.ask(ent, req, cleanup.id)
 	if refusal, ok := errors.AsType[*flow.Refusal](err); ok {
 		rec.Refused = refusal
 		rec.Late = lateResult(ent, req, refusal, b.now)
@@ -269,14 +273,18 @@ func (b *batch) decide(ent *entry, req *Request) (Answer, error) {
 	} else if err != nil {
 		return Answer{}, err
 	}
+	if err := cleanup.start(b, ent, events); err != nil {
+		return Answer{}, err
+	}
 	return b.addRecord(ent, rec, events)
 }
 
 // ask calls flow.Decide, fetching data that the state holds by reference.
-func (b *batch) ask(ent *entry, req *Request) ([]flow.Event, error) {
+func (b *batch) ask(ent *entry, req *Request, compensation flow.ID) ([]flow.Event, error) {
 	facts := flow.Facts{
 		Now: b.now, ID: b.e.newID(b.now), Plan: ent.plan, Actor: req.Actor,
 		CorrelationID: req.CorrelationID, Execution: ent.state.Execution, Accepted: req.accepted,
+		Compensation: compensation,
 	}
 	for {
 		events, err := flow.Decide(ent.state, req.Command, facts)

@@ -27,11 +27,24 @@ func (b *batch) create(req *Request) (Answer, error) {
 	if refused, err := b.business.check(req); err != nil || refused != nil {
 		return b.keys.refuse(b.now, req, refused, err)
 	}
+	id := b.e.newExecutionID(b.now)
+	ans, err := b.createAs(id, plan, req)
+	if err != nil || req.Idempotency.Key == "" {
+		return ans, err
+	}
+	body := storedKey{Corr: req.CorrelationID, Execution: id, Tasks: taskRefs(ans.Tasks)}
+	if err := b.keys.remember(b.now, req.Tenant, &req.Idempotency, &body); err != nil {
+		return Answer{}, err
+	}
+	return ans, err
+}
+
+// createAs creates an execution with an id, and starts it where that is wanted.
+func (b *batch) createAs(id flow.ID, plan *flow.Plan, req *Request) (Answer, error) {
 	num, err := b.tx.Number(b.ctx, 1)
 	if err != nil {
 		return Answer{}, fault.Wrap("engine.number", err)
 	}
-	id := b.e.newExecutionID(b.now)
 	events, err := flow.Decide(flow.State{}, req.Command, flow.Facts{
 		Now: b.now, ID: b.e.newID(b.now), Execution: id, Plan: plan, Actor: req.Actor,
 		CorrelationID: req.CorrelationID,
@@ -52,13 +65,6 @@ func (b *batch) create(req *Request) (Answer, error) {
 	}
 	if req.Start {
 		ans.Tasks, err = b.startNew(ent, req)
-	}
-	if req.Idempotency.Key == "" {
-		return ans, err
-	}
-	body := storedKey{Corr: req.CorrelationID, Execution: id, Tasks: taskRefs(ans.Tasks)}
-	if err := b.keys.remember(b.now, req.Tenant, &req.Idempotency, &body); err != nil {
-		return Answer{}, err
 	}
 	return ans, err
 }

@@ -68,6 +68,15 @@ func (r *Reads) PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (
 	if err != nil {
 		return GraphRow{}, false, err
 	}
+	if on := plan.Graph.OnCancel; on != nil {
+		if _, err := r.store.Graph(ctx, tenant, on.Graph, 0); fault.KindOf(err) == fault.NotFound {
+			return GraphRow{}, false, fault.New(fault.Invalid, flow.CodeInvalidGraph,
+				"onCancel.graph: graph %s does not exist; register it first", on.Graph).
+				With(map[string]any{"field": "onCancel.graph"})
+		} else if err != nil {
+			return GraphRow{}, false, fault.Wrap("engine.graph", err)
+		}
+	}
 	row, created, err = r.store.PutGraph(ctx, GraphRow{
 		Tenant: tenant, ID: id, Digest: plan.Digest, Body: body, CreatedAt: flow.At(r.clock.Now()),
 	})

@@ -23,8 +23,8 @@ type Task struct {
 
 // OutputRef names an output that a Task does not carry.
 type OutputRef struct {
-	Seq  uint64 // of the event that carries it
-	Size int
+	Seq  uint64 `json:"seq"` // of the event that carries it
+	Size int    `json:"size"`
 }
 
 func (t *Task) size() int {

@@ -65,6 +65,7 @@ func (s *State) applyExecution(ev *Event) {
 		if s.end(ev) {
 			// Whatever ended before, in another order, did not end so.
 			s.Result, s.Outcome, s.Error, s.FailedNode = Blob{}, "", nil, ""
+			s.Compensation = p.CompensationID
 		}
 	case *ExecutionArchived:
 		if s.ArchivedAt == 0 {

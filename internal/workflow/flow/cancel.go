@@ -12,12 +12,20 @@ func (c Cancel) decide(d *draft) error {
 		return d.refuse(GuardActive, "execution is %s", d.Status)
 	}
 	d.open()
-	d.cancelAll(c.Reason, d.by())
+	d.cancelAll(c.Reason, d.by(), d.compensation())
 	return nil
 }
 
+// compensation is the execution that cleans up: what was not started has nothing to clean up.
+func (d *draft) compensation() ID {
+	if d.plan == nil || d.plan.Graph.OnCancel == nil || d.StartedAt == 0 {
+		return ID{}
+	}
+	return d.facts.Compensation
+}
+
 // cancelAll requests and confirms the cancel of the execution; a log that holds the request is completed.
-func (d *draft) cancelAll(reason string, by *Actor) {
+func (d *draft) cancelAll(reason string, by *Actor, compensation ID) {
 	if d.CancelRequestedAt == 0 {
 		d.emit(&ExecutionCancelRequested{Reason: reason, RequestedBy: by})
 	} else {
@@ -32,7 +40,7 @@ func (d *draft) cancelAll(reason string, by *Actor) {
 		}
 		d.emit(&NodeCanceled{NodeID: n.ID, Reason: reason, ByExecution: true})
 	}
-	d.emit(&ExecutionCanceled{Reason: reason, CanceledAt: d.facts.Now})
+	d.emit(&ExecutionCanceled{Reason: reason, CanceledAt: d.facts.Now, CompensationID: compensation})
 }
 
 // decide ends one node. One that was not reached yet counts when it is reached.

@@ -14,6 +14,7 @@ func TestPayloadsByHandAreAsByReflection(t *testing.T) {
 	odd := "a\"b\\\n\u2028é"
 	payloads := []Payload{
 		&ExecutionCreated{GraphID: odd},
+		&ExecutionCanceled{Reason: odd, CompensationID: testID(3, 1)},
 		&ExecutionCreated{GraphID: "g", BusinessKey: odd, Labels: Labels{{"a", odd}, {"b", "="}}},
 		&ExecutionCreated{GraphID: "g", Input: Data(`{"a":[1,2.50,null],"b":"é"}`), GraphVersion: 3, GraphDigest: odd},
 		&ExecutionStarted{},

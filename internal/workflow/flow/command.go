@@ -110,6 +110,7 @@ type Facts struct {
 	Now           Time
 	ID            ID    // of the first event; those that follow count up (ID.Plus)
 	Execution     ID    // with Create: the ID of the new execution
+	Compensation  ID    // with Cancel: the ID of the execution that would clean up
 	Plan          *Plan // the graph version that the execution was created with
 	Actor         Actor // who sent the command
 	CorrelationID string

@@ -45,8 +45,8 @@ func CompileStored(id string, version int, body []byte) (*Plan, error) {
 func (g Graph) compile(id string, version int) (*Plan, error) {
 	c := &compiler{graph: g, programs: make(map[string]*expr.Program)}
 	for _, step := range []func() error{
-		c.checkSize, c.addNodes, c.checkStart, c.addEdges, c.checkWaysOn, c.checkReach, c.checkForks,
-		c.addInputs, c.addSchemas,
+		c.checkSize, func() error { return g.OnCancel.check(id) }, c.addNodes, c.checkStart, c.addEdges,
+		c.checkWaysOn, c.checkReach, c.checkForks, c.addInputs, c.addSchemas,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -90,6 +90,18 @@ func (c *compiler) checkSize() error {
 		return invalidGraph("nodes", "the graph has %d nodes; at most %d are allowed", n, MaxNodes)
 	case e > MaxEdges:
 		return invalidGraph("edges", "the graph has %d edges; at most %d are allowed", e, MaxEdges)
+	}
+	return nil
+}
+
+func (o *OnCancel) check(id string) error {
+	switch {
+	case o == nil:
+	case !ValidName(o.Graph):
+		return invalidGraph("onCancel.graph", "must name the graph that cleans up, with 1 to %d of A-Z a-z 0-9 . _ -",
+			MaxName)
+	case o.Graph == id:
+		return invalidGraph("onCancel.graph", "a graph cannot clean up after itself: name another one")
 	}
 	return nil
 }

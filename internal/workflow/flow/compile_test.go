@@ -50,6 +50,11 @@ func TestAGraphThatCannotRunIsRefused(t *testing.T) {
 		name, graph, want, node, field string
 	}{
 		{"no nodes", "nodes: []\n", "nodes: the graph has no nodes", "", "nodes"},
+		{
+			"a cleanup without a graph", "nodes: [{nodeId: s, type: Start}]\nonCancel: {}\n",
+			"onCancel.graph: must name the graph that cleans up, with 1 to 128 of A-Z a-z 0-9 . _ -",
+			"", "onCancel.graph",
+		},
 		{"no members", "{}\n", "nodes: the graph has no nodes", "", "nodes"},
 		{"node without name", "nodes: [{type: Start}]\n", "nodes[0].nodeId: is missing", "", "nodes[0].nodeId"},
 		{

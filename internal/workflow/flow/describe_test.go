@@ -90,6 +90,9 @@ func describe(ev *Event) string {
 		w.add("requestedBy", p.RequestedBy.Kind)
 	case *ExecutionCanceled:
 		w.add("reason", p.Reason)
+		if !p.CompensationID.IsZero() {
+			w.add("compensation", p.CompensationID.String())
+		}
 	case *ExecutionFailRequested:
 		w.add("reason", p.Reason)
 	case *ExecutionFailed:

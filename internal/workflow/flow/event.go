@@ -110,8 +110,9 @@ type (
 		RequestedBy *Actor `json:"requestedBy,omitzero"`
 	}
 	ExecutionCanceled struct {
-		Reason     string `json:"reason,omitempty"`
-		CanceledAt Time   `json:"canceledAt,omitzero"`
+		Reason         string `json:"reason,omitempty"`
+		CanceledAt     Time   `json:"canceledAt,omitzero"`
+		CompensationID ID     `json:"compensationId,omitzero"` // + what the cancel started to clean up
 	}
 	ExecutionFailRequested struct {
 		Reason      string `json:"reason,omitempty"`

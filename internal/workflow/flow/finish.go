@@ -30,7 +30,7 @@ func (r *router) finish(i, from int) {
 		r.d.emit(r.failureAt(n))
 	case CanceledKind:
 		r.d.emit(&NodeSucceeded{NodeID: n.ID})
-		r.d.cancelAll("reached node "+n.ID, &Actor{Kind: KindSystem})
+		r.d.cancelAll("reached node "+n.ID, &Actor{Kind: KindSystem}, ID{})
 	}
 }
 

@@ -158,8 +158,14 @@ type Edge struct {
 
 // Graph is a workflow as its author wrote it.
 type Graph struct {
-	Nodes []NodeSpec `json:"nodes"`
-	Edges []Edge     `json:"edges"`
+	Nodes    []NodeSpec `json:"nodes"`
+	Edges    []Edge     `json:"edges"`
+	OnCancel *OnCancel  `json:"onCancel,omitempty"`
+}
+
+// OnCancel is what cleans up after an execution that somebody cancels.
+type OnCancel struct {
+	Graph string `json:"graph"` // its newest version is started as a new execution
 }
 
 // The limits of a graph.
@@ -203,7 +209,8 @@ func ValidName(s string) bool {
 
 // withDefaults is a copy of the graph with every default filled in.
 func (g Graph) withDefaults() Graph {
-	full := Graph{Nodes: append([]NodeSpec{}, g.Nodes...), Edges: append([]Edge{}, g.Edges...)}
+	full := g
+	full.Nodes, full.Edges = append([]NodeSpec{}, g.Nodes...), append([]Edge{}, g.Edges...)
 	retry := defaultRetry()
 	for i := range full.Nodes {
 		n := &full.Nodes[i]
@@ -240,7 +247,8 @@ func (r *Retry) withDefaults(def *Retry) *Retry {
 
 // WithoutDefaults is a copy of the graph without what an author need not write.
 func (g Graph) WithoutDefaults() Graph {
-	short := Graph{Nodes: append([]NodeSpec{}, g.Nodes...), Edges: append([]Edge{}, g.Edges...)}
+	short := g
+	short.Nodes, short.Edges = append([]NodeSpec{}, g.Nodes...), append([]Edge{}, g.Edges...)
 	retry := defaultRetry()
 	for i := range short.Nodes {
 		n := &short.Nodes[i]

@@ -138,6 +138,7 @@ func newBench(s *shape, plan *flow.Plan, seen map[string]int) *bench {
 func (b *bench) do(s step) string {
 	b.decided++
 	facts := flow.Facts{Now: s.now, Plan: b.plan, Actor: s.actor, CorrelationID: "corr", Execution: executionID}
+	facts.Compensation = flow.ID{3, 8: 0x80}
 	facts.ID[0] = 1
 	binary.BigEndian.PutUint32(facts.ID[2:], uint32(b.decided))
 	facts.ID[8] = 0x80

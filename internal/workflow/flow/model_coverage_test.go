@@ -32,7 +32,7 @@ func checkCoverage(t *testing.T, seen map[string]int) {
 func mustBeSeen() []string {
 	all := []string{
 		"cancel before start", "cancel while READY", "cancel while RUNNING", "cancel while WAITING",
-		"cancel while retry pending", "cancel while a fork is open", "cancel again",
+		"cancel while retry pending", "cancel while a fork is open", "cancel again", "cleanup started",
 		"cancel refused after COMPLETED", "cancel refused after FAILED",
 		"reached Canceled", "reached Failed from SUCCEEDED", "reached Failed from FAILED",
 		"reached Failed from CANCELED",

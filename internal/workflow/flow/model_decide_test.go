@@ -153,7 +153,7 @@ func (m *model) carryOut(c flow.Command, n *modelNode, f flow.Facts) {
 		m.succeed(m.shape.start(), "")
 	case flow.Cancel:
 		if m.status != "CANCELED" {
-			m.cancelAll(c.Reason, m.by)
+			m.cancelAll(c.Reason, m.by, m.shape.graph.OnCancel != nil && m.started)
 		}
 	case flow.Archive:
 		m.emit("EXECUTION_ARCHIVED", "", "reason="+c.Reason)

@@ -93,6 +93,9 @@ func randomShape(r *rand.Rand) *shape {
 	r.Shuffle(len(b.graph.Nodes), func(i, j int) {
 		b.graph.Nodes[i], b.graph.Nodes[j] = b.graph.Nodes[j], b.graph.Nodes[i]
 	})
+	if b.odds(30) {
+		b.graph.OnCancel = &flow.OnCancel{Graph: "cleanup"}
+	}
 	b.text = b.write()
 	return b.shape
 }
@@ -367,7 +370,11 @@ func (b *builder) write() []byte {
 		put(o, "when", e.When, "")
 		edges = append(edges, o)
 	}
-	text, err := json.Marshal(object{"nodes": nodes, "edges": edges})
+	whole := object{"nodes": nodes, "edges": edges}
+	if b.graph.OnCancel != nil {
+		whole["onCancel"] = object{"graph": b.graph.OnCancel.Graph}
+	}
+	text, err := json.Marshal(whole)
 	if err != nil {
 		panic(err)
 	}

@@ -23,7 +23,7 @@ func fields(ev flow.Event) string {
 	case *flow.ExecutionCancelRequested:
 		return fmt.Sprintf("reason=%s requestedBy=%s", p.Reason, who(p.RequestedBy))
 	case *flow.ExecutionCanceled:
-		return fmt.Sprintf("at=%d", p.CanceledAt)
+		return fmt.Sprintf("at=%d cleanup=%t", p.CanceledAt, !p.CompensationID.IsZero())
 	case *flow.ExecutionFailed:
 		return fmt.Sprintf("node=%s code=%s", p.FailedNodeID, code(p.Error))
 	case *flow.NodeCreated:

@@ -157,7 +157,7 @@ func (m *model) finish(n, from *modelNode) {
 		m.fails(node, code)
 	case flow.CanceledKind:
 		m.note("reached Canceled")
-		m.cancelAll("reached node "+n.NodeID, "system/")
+		m.cancelAll("reached node "+n.NodeID, "system/", false)
 	}
 }
 
@@ -187,7 +187,7 @@ func (m *model) canceled(n *modelNode, byExecution bool) {
 }
 
 // cancelAll cancels the execution.
-func (m *model) cancelAll(reason, by string) {
+func (m *model) cancelAll(reason, by string, cleanup bool) {
 	m.emit("EXECUTION_CANCEL_REQUESTED", "", fmt.Sprintf("reason=%s requestedBy=%s", reason, by))
 	m.fence = m.seq
 	for _, spec := range m.shape.graph.Nodes {
@@ -200,7 +200,10 @@ func (m *model) cancelAll(reason, by string) {
 		}
 		m.canceled(n, true)
 	}
-	m.emit("EXECUTION_CANCELED", "", fmt.Sprintf("at=%d", m.now))
+	if cleanup {
+		m.note("cleanup started")
+	}
+	m.emit("EXECUTION_CANCELED", "", fmt.Sprintf("at=%d cleanup=%t", m.now, cleanup))
 	m.end("CANCELED")
 }
 

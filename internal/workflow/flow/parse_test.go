@@ -119,6 +119,11 @@ func TestAMalformedDocumentIsRefused(t *testing.T) {
 		{"nodes are null", `{"nodes":null}`, "nodes: must be a list", "nodes"},
 		{"a node is no object", `{"nodes":["a"]}`, "nodes[0]: must be an object", "nodes[0]"},
 		{"an edge is null", `{"edges":[null]}`, "edges[0]: must be an object", "edges[0]"},
+		{"a cleanup is null", `{"onCancel":null}`, "onCancel: must be an object", "onCancel"},
+		{
+			"a cleanup by what does not exist", `{"onCancel":{"queue":"q"}}`,
+			"onCancel.queue: is not a member that exists here", "onCancel.queue",
+		},
 		{"a name is a number", `{"nodes":[{"nodeId":7}]}`, "nodes[0].nodeId: must be text", "nodes[0].nodeId"},
 		{"a name is null", `{"nodes":[{"nodeId":null}]}`, "nodes[0].nodeId: must be text", "nodes[0].nodeId"},
 		{

@@ -184,7 +184,7 @@ func (s *script) try(c Command) ([]Event, error) {
 	s.t.Helper()
 	f := Facts{
 		Now: s.now, ID: testID(s.runs, int(s.state.Seq)), Execution: testID(s.runs, 1<<20), Plan: s.plan,
-		Actor: scriptActor, CorrelationID: "c-1", Outputs: map[uint64]Data{},
+		Actor: scriptActor, CorrelationID: "c-1", Outputs: map[uint64]Data{}, Compensation: testID(s.runs, 2<<20),
 	}
 	before := encode(s.t, &s.state)
 	events, err := Decide(s.state, c, f)

@@ -128,6 +128,7 @@ type State struct {
 	CancelSeq         uint64   `json:"cancelSeq,omitzero"` // the fence: the seq of EXECUTION_CANCEL_REQUESTED
 	CancelReason      string   `json:"cancelReason,omitempty"`
 	CancelBy          *Actor   `json:"cancelBy,omitzero"`
+	Compensation      ID       `json:"compensation,omitzero"` // the execution that cleans up after the cancel
 	// the event that put it into its status or, while ACTIVE, created, started or asked to cancel it
 	Cause EventRef `json:"cause,omitzero"`
 	Data  int64    `json:"data"` // bytes of callers' data held so far

@@ -21,6 +21,7 @@ type audit struct {
 	byID   map[flow.ID]*audited
 	events map[flow.ID]bool // IDs of all events
 	keys   map[logKey]flow.Time
+	clean  map[flow.ID]bool // executions that clean up after another one
 }
 
 // audited is one execution as its log tells it.
@@ -71,7 +72,10 @@ type refused struct {
 }
 
 func newAudit(w *World) *audit {
-	a := &audit{w: w, byID: map[flow.ID]*audited{}, events: map[flow.ID]bool{}, keys: map[logKey]flow.Time{}}
+	a := &audit{
+		w: w, byID: map[flow.ID]*audited{}, events: map[flow.ID]bool{}, keys: map[logKey]flow.Time{},
+		clean: map[flow.ID]bool{},
+	}
 	a.reader = engine.New(w.mem, w.clock, engine.Config{Seed: new([32]byte)})
 	return a
 }
@@ -180,6 +184,57 @@ func (a *audit) record(id flow.ID, x *audited, r *logged, events []flow.Event) e
 	if r.Command == (flow.Cancel{}).Name() && r.Refused.Guard == "" && x.state.Status != flow.Canceled {
 		return fmt.Errorf("it was accepted and the execution is %v", x.state.Status)
 	}
+	if r.Command == (flow.Cancel{}).Name() && len(events) > 0 {
+		return a.cleanup(x)
+	}
+	return nil
+}
+
+// cleanup checks what a cancel started beside: one execution for one that had begun, stored as soon as the cancel is.
+func (a *audit) cleanup(x *audited) error {
+	s, on := &x.state, x.plan.Graph.OnCancel
+	id := s.Compensation
+	switch wanted := on != nil && s.StartedAt != 0; {
+	case wanted == id.IsZero():
+		return fmt.Errorf("cleaned up after by %v, wanted: %v", id, wanted)
+	case !wanted:
+		return nil
+	case a.clean[id]:
+		return fmt.Errorf("%v cleans up after another execution", id)
+	}
+	a.clean[id] = true
+	stored, err := a.w.mem.find(x.tenant, id)
+	if err != nil {
+		return fmt.Errorf("cleaned up after by %v: %w", id, err)
+	}
+	first, _, err := a.reader.Events(context.Background(), x.tenant, id, 1, 1)
+	if err != nil {
+		return err
+	}
+	var input struct {
+		ExecutionID flow.ID
+		Input       flow.Data
+		Outputs     map[string]flow.Data
+		OutputRefs  map[string]struct{ Seq uint64 }
+	}
+	if err := json.Unmarshal(flow.DataOf(first[0].Payload), &input, json.MatchCaseInsensitiveNames(true)); err != nil {
+		return err
+	}
+	if input.ExecutionID != s.Execution || stored.head.GraphID != on.Graph || !bytes.Equal(input.Input, s.Input) {
+		return fmt.Errorf("graph %s cleans up after %v with input %s", stored.head.GraphID, input.ExecutionID,
+			input.Input)
+	}
+	for _, n := range s.Nodes {
+		data := input.Outputs[n.ID]
+		if ref, ok := input.OutputRefs[n.ID]; ok {
+			data = x.data[ref.Seq]
+		}
+		if !bytes.Equal(data, x.output(n.Output)) {
+			return fmt.Errorf("%v got the output %.80s of %s, want %.80s", id, data, n.ID, x.output(n.Output))
+		}
+	}
+	a.w.stress.Cleanups++
+	a.w.executions = append(a.w.executions, id)
 	return nil
 }
 

@@ -17,6 +17,7 @@ type Stress struct {
 	Strangers int // commands on what does not exist, or not for this tenant
 	Unfit     int // resumes whose output does not fit the schema of their Wait
 	Cancels   int // accepted
+	Cleanups  int // executions that cancels started
 	Late      int // results that were kept as evidence
 
 	Claims  int // that got tasks

@@ -118,6 +118,9 @@ func graphID(i int) string { return fmt.Sprintf("g%d", i) }
 
 func (w *World) putGraph(tenant string, i int) {
 	g := randomGraph(w.dice.Rand)
+	if w.dice.one(2) && i > 0 {
+		g.OnCancel = &flow.OnCancel{Graph: graphID(w.dice.IntN(i))} // which is registered
+	}
 	row, created, err := w.fleet.here.engine.PutGraph(context.Background(), tenant, graphID(i), g)
 	if err != nil {
 		w.fail("graph %d: %v", i, err)
