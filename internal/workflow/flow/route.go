@@ -58,7 +58,11 @@ type router struct {
 }
 
 func (r *router) run(from ending) {
-	r.way = way{failed: r.d.Nodes[from.node].FailedNode}
+	at := from.node
+	if p := &r.d.plan.nodes[at]; p.spec.Type == JoinKind {
+		at = p.peer // what failed in the branches is for the Join to judge
+	}
+	r.way = way{failed: r.d.Nodes[at].FailedNode}
 	switch from.how {
 	case branchCompleted:
 		r.complete(from.node, from.output)
