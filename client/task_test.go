@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -40,5 +41,36 @@ func TestAWorkerReadsLargeOutputsOfEarlierNodes(t *testing.T) {
 	}
 	if got := must[json.RawMessage](t)(c.Tasks.Output(ctx, id, "b")); !strings.Contains(string(got), large) {
 		t.Errorf("got %.80s", got)
+	}
+}
+
+// A final error of a handler ends the retries, also wrapped, and is what the execution fails with behind
+// a compensation.
+func TestAFinalErrorEndsTheRetries(t *testing.T) {
+	c := rig(t)
+	const graph = `{"nodes":[{"nodeId":"start","type":"Start"},
+		{"nodeId":"pay","type":"Task","retry":{"maxAttempts":5,"initialInterval":"0s"}},
+		{"nodeId":"undo","type":"Task"},{"nodeId":"done","type":"Success"},{"nodeId":"unpaid","type":"Failed"}],
+		"edges":[{"from":"start","to":"pay"},{"from":"pay","to":"done"},{"from":"pay","to":"undo","on":"failure"},
+		{"from":"undo","to":"unpaid"}]}`
+	why := make(chan *client.Failure, 1)
+	w := run(t, client.Worker{Client: c, Handle: func(_ context.Context, task *client.Task) (any, error) {
+		if task.NodeID == "pay" {
+			return nil, fmt.Errorf("paying: %w", &client.NodeError{Code: "NO_ACCOUNT", Final: true})
+		}
+		why <- task.Error
+		return nil, nil
+	}})
+	e := ends(t, c, started(t, c, []byte(graph), nil))
+	if n := e.Node("pay"); e.Status != client.Failed || n.Attempt != 1 || e.FailedNodeID != "pay" ||
+		e.Error == nil || e.Error.Code != "NO_ACCOUNT" || !e.Error.Final {
+		t.Errorf("the execution ended %s after attempt %d of pay, with %+v of %s", e.Status, n.Attempt, e.Error,
+			e.FailedNodeID)
+	}
+	if got := wait(t, why, "the compensation"); got == nil || got.Code != "NO_ACCOUNT" {
+		t.Errorf("the compensation got the error %+v", got)
+	}
+	if _, err := w.stop(); err != nil {
+		t.Error(err)
 	}
 }
