@@ -72,6 +72,8 @@ type ExecutionFilter struct {
 	CorrelationID string            // of the creation
 	BusinessKey   string            // of whatever graph
 	Labels        map[string]string // all of them
+	Outcome       string            // of the Success that it ended at
+	ErrorCode     string            // why it failed
 	CreatedFrom   time.Time         // created at or after this instant
 	CreatedTo     time.Time         // created before this instant
 	EndedFrom     time.Time         // ended at or after this instant
@@ -81,7 +83,7 @@ type ExecutionFilter struct {
 func (f *ExecutionFilter) query() url.Values {
 	query := given(map[string]string{
 		"status": joined(f.Status), "graphId": f.GraphID, "correlationId": f.CorrelationID,
-		"businessKey": f.BusinessKey,
+		"businessKey": f.BusinessKey, "outcome": f.Outcome, "errorCode": f.ErrorCode,
 		"createdFrom": instant(f.CreatedFrom), "createdTo": instant(f.CreatedTo),
 		"endedFrom": instant(f.EndedFrom), "endedTo": instant(f.EndedTo),
 	})

@@ -14,14 +14,16 @@ type Tasks struct{ *transport }
 
 // Task is work that a worker got: one attempt of one node, started for it.
 type Task struct {
-	ExecutionID string          `json:"executionId"`
-	NodeID      string          `json:"nodeId"`
-	Attempt     int             `json:"attempt"`
-	GraphID     string          `json:"graphId"`
-	Queue       string          `json:"queue"`
-	Input       json.RawMessage `json:"input,omitempty"`     // that the node declares, else of the execution
-	Error       *Failure        `json:"error,omitempty"`     // why, of a Task that a failure edge led to
-	LeaseUntil  time.Time       `json:"leaseUntil,omitzero"` // zero: the Task has no lease
+	ExecutionID string `json:"executionId"`
+	NodeID      string `json:"nodeId"`
+	Attempt     int    `json:"attempt"`
+	GraphID     string `json:"graphId"`
+	Queue       string `json:"queue"`
+	// CorrelationID is that of the execution. Commands about the Task carry it unless their context has another.
+	CorrelationID string          `json:"correlationId"`
+	Input         json.RawMessage `json:"input,omitempty"`     // that the node declares, else of the execution
+	Error         *Failure        `json:"error,omitempty"`     // why, of a Task that a failure edge led to
+	LeaseUntil    time.Time       `json:"leaseUntil,omitzero"` // zero: the Task has no lease
 	// Outputs are those of the nodes before this one, by node: of the direct predecessors all, of earlier
 	// ones the small. The large ones are in OutputRefs; DecodeOutput reads both.
 	Outputs    map[string]json.RawMessage `json:"outputs"`

@@ -28,9 +28,15 @@ type ExecutionSummary struct {
 	CorrelationID string            `json:"correlationId,omitempty"`
 	BusinessKey   string            `json:"businessKey,omitempty"`
 	Labels        map[string]string `json:"labels,omitempty"`
-	CreatedAt     time.Time         `json:"createdAt"`
-	EndedAt       *time.Time        `json:"endedAt"`
-	ArchivedAt    *time.Time        `json:"archivedAt"`
+	// Of the Success that it ended at, where that has one. One that ended before lists had it
+	// shows none here.
+	Outcome string `json:"outcome,omitempty"`
+	// Why it failed, as `error.code` of the execution. One that ended before lists had it shows
+	// none here.
+	ErrorCode  string     `json:"errorCode,omitempty"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	EndedAt    *time.Time `json:"endedAt"`
+	ArchivedAt *time.Time `json:"archivedAt"`
 }
 
 // FirstTasks: a claim of the Tasks that the start of a new execution makes ready. It needs

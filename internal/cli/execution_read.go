@@ -141,6 +141,8 @@ type executionListCmd struct {
 	CorrelationID string            `placeholder:"ID"`
 	BusinessKey   string            `placeholder:"KEY" help:"With this business key, of whatever graph."`
 	Label         map[string]string `placeholder:"NAME=VALUE" mapsep:"none"`
+	Outcome       string            `placeholder:"NAME" help:"Ended at a Success with this outcome."`
+	ErrorCode     string            `placeholder:"CODE" help:"Failed with this code."`
 	EndedFrom     string            `placeholder:"TIME" help:"Ended at or after."`
 	EndedTo       string            `placeholder:"TIME" help:"Ended before."`
 	Cursor        string            `placeholder:"TEXT" help:"Where the page begins: next of the page before."`
@@ -168,7 +170,7 @@ func (c *executionListCmd) selection(a *App) (client.ExecutionFilter, error) {
 	}
 	out := client.ExecutionFilter{
 		Status: f.Status, GraphID: f.GraphID, CorrelationID: c.CorrelationID, BusinessKey: c.BusinessKey,
-		Labels:      c.Label,
+		Labels: c.Label, Outcome: c.Outcome, ErrorCode: c.ErrorCode,
 		CreatedFrom: f.CreatedFrom, CreatedTo: f.CreatedTo,
 	}
 	out.EndedFrom, out.EndedTo, err = a.times("--ended-from", c.EndedFrom, "--ended-to", c.EndedTo)
@@ -217,11 +219,11 @@ func (c *executionListCmd) Run(ctx context.Context, r *remote) error {
 	if err == nil {
 		c.Page = page.Page
 	}
-	const head = "EXECUTION, STATUS, GRAPH, VERSION, CREATED, TOOK, ARCHIVED, KEY, LABELS"
+	const head = "EXECUTION, STATUS, GRAPH, VERSION, CREATED, TOOK, ARCHIVED, OUTCOME, KEY, LABELS"
 	return tabulate(r, &c.paging, columns(head, func(e *client.ExecutionSummary) []any {
 		return []any{
 			e.ExecutionID, status(e.Status), e.GraphID, e.GraphVersion, e.CreatedAt, took(e.CreatedAt, e.EndedAt),
-			e.ArchivedAt != nil, e.BusinessKey, labels(e.Labels),
+			e.ArchivedAt != nil, e.Outcome + e.ErrorCode, e.BusinessKey, labels(e.Labels),
 		}
 	}))(page, err)
 }

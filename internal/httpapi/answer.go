@@ -96,6 +96,8 @@ func appendTask(dst []byte, t *engine.Task) []byte {
 	dst = appendText(dst, t.GraphID)
 	dst = append(dst, `,"queue":`...)
 	dst = appendText(dst, t.Queue)
+	dst = append(dst, `,"correlationId":`...)
+	dst = appendText(dst, t.Corr)
 	dst = append(dst, `,"input":`...)
 	if len(t.Input) > 0 {
 		dst = append(dst, t.Input...)

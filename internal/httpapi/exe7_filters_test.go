@@ -102,3 +102,33 @@ func TestACursorIsGoodForItsListAlone(t *testing.T) {
 	s.get("/executions?page_size=10&graphId=g&cursor="+next, "X-Tenant-Id", "00000000-0000-0000-0000-00000000000b").
 		invalid("cursor")
 }
+
+func TestTheListSaysHowExecutionsEnded(t *testing.T) {
+	s := newServer(t)
+	s.register("g", `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"a","type":"Task"},
+		{"nodeId":"done","type":"Success","outcome":"paid"}],
+		"edges":[{"from":"start","to":"a"},{"from":"a","to":"done"}]}`)
+	var ids []string
+	for _, report := range []string{
+		`success {"attempt":1,"workerId":"w","output":{}}`,
+		`fail {"attempt":1,"workerId":"w","error":{"code":"CARD","message":"declined"}}`, "",
+	} {
+		id := s.post("/executions", `{"graphId":"g","start":true}`).is(202).text("executionId")
+		if ids = append(ids, id); report != "" {
+			s.post("/tasks/claim", `{"workerId":"w","queues":["default"],"max":1}`).is(200).
+				has("tasks.0.executionId", id)
+			how, body, _ := strings.Cut(report, " ")
+			execution{s, id}.send("a/"+how, body).is(202)
+		}
+	}
+	for query, want := range map[string][]string{
+		"outcome=paid": ids[:1], "outcome=declined": nil, "errorCode=CARD": ids[1:2], "errorCode=card": nil,
+		"outcome=paid&errorCode=CARD": nil, "outcome=paid&status=COMPLETED&graphId=g": ids[:1],
+	} {
+		if diff := cmp.Diff(want, s.pages(query)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", query, diff)
+		}
+	}
+	s.get("/executions").has("items.0.outcome", "<none>").has("items.0.errorCode", "<none>").
+		has("items.1.errorCode", "CARD").has("items.2.outcome", "paid")
+}

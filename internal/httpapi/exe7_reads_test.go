@@ -258,6 +258,7 @@ func TestTheListRefusesFiltersThatItDoesNotKnow(t *testing.T) {
 		"correlationId=", "correlationId=%C3%A4", "businessKey=", "businessKey=%0A", "label=", "label=a", "label=a:",
 		"label=:1", "label=a=1", "label=a:%0A", "label=a:1&label=b",
 		"label=" + strings.Repeat("a:1&label=", 16) + "b:2",
+		"outcome=", "outcome=a%20b", "errorCode=", "errorCode=%0A",
 		"endedFrom=yesterday", "endedTo=", "cursor=", "cursor=x",
 		"createdTo=2026-01-05", "sort=createdAt.asc", "sort=status.desc", "sort=", "q=x",
 	} {

@@ -51,6 +51,15 @@ func (q query) businessKey(name string) string {
 	return s
 }
 
+// outcome is the outcome of a Success, "" when it is not given.
+func (q query) outcome(name string) string {
+	s, given := q.Text(name)
+	if given && (!flow.ValidName(s) || len(s) > flow.MaxOutcome) {
+		q.Fail(name, "%s must be 1 to %d letters, digits, dots, dashes or underscores", name, flow.MaxOutcome)
+	}
+	return s
+}
+
 // labels are labels as name:value, of which each is given by itself.
 func (q query) labels(name string) (labels []flow.Label) {
 	texts := q.Texts(name)

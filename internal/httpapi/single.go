@@ -65,11 +65,20 @@ func (a *API) identify(ctx context.Context, c *gate.Call, reqs ...*engine.Reques
 // target is what a command is about, as the caller wrote it.
 type target struct{ key, execution, node string }
 
+// chain is the correlation id of a command: without the header that of the execution, which the engine
+// knows, or a new one for what is created.
+func chain(c *gate.Call, creates bool) string {
+	if !c.NamesChain && !creates {
+		return ""
+	}
+	return c.CorrelationID
+}
+
 // request makes the engine's request of a command from src, the body of its own
 // endpoint, whose members are in b.
 func (cmd *command) request(c *gate.Call, t target, src []byte, b *body) (engine.Request, error) {
 	req := engine.Request{
-		Tenant: c.Principal.Tenant, CorrelationID: c.CorrelationID,
+		Tenant: c.Principal.Tenant, CorrelationID: chain(c, cmd.creates()),
 		Actor: flow.Actor{Kind: flow.KindUser, ID: c.Principal.Subject},
 	}
 	var err error

@@ -173,6 +173,8 @@ type headView struct {
 	CorrelationID string     `json:"correlationId,omitzero"`
 	BusinessKey   string     `json:"businessKey,omitzero"`
 	Labels        flow.Data  `json:"labels,omitzero"`
+	Outcome       string     `json:"outcome,omitzero"`
+	ErrorCode     string     `json:"errorCode,omitzero"`
 	CreatedAt     flow.Time  `json:"createdAt"`
 	EndedAt       *flow.Time `json:"endedAt"`
 	ArchivedAt    *flow.Time `json:"archivedAt"`
@@ -182,6 +184,7 @@ func showHead(h *engine.Head) headView {
 	return headView{
 		ExecutionID: h.ID, Status: h.Status.String(), GraphID: h.GraphID, GraphVersion: h.GraphVersion,
 		CorrelationID: h.CorrelationID, BusinessKey: h.BusinessKey, Labels: textData(h.Labels),
+		Outcome: h.Outcome, ErrorCode: h.ErrorCode,
 		CreatedAt: h.CreatedAt, EndedAt: instantOrNull(h.EndedAt), ArchivedAt: instantOrNull(h.ArchivedAt),
 	}
 }

@@ -74,7 +74,7 @@ func (x *exchange) headers() {
 		}
 		id = uuid.Must(uuid.NewV7()).String()
 	}
-	x.call.CorrelationID = id
+	x.call.CorrelationID, x.call.NamesChain = id, n == 1
 	h := x.w.Header()
 	h["X-Correlation-Id"] = []string{id}
 	h["X-Request-Id"] = []string{x.call.RequestID}

@@ -71,6 +71,7 @@ func (p *Principal) Has(scope string) bool {
 type Call struct {
 	Principal     Principal
 	CorrelationID string // as sent, or made here; already in the answer's header
+	NamesChain    bool   // the correlation id was sent
 	RequestID     string // a ULID, made here for this request alone; already in the answer's header
 	Key           string // idempotency key; "" when the route's policy lets it be absent
 	Media         string // media type of the body without parameters; "" without a body

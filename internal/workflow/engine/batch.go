@@ -255,6 +255,7 @@ func (b *batch) decide(ent *entry, req *Request) (Answer, error) {
 	if err := b.checkWork(ent, req); err != nil {
 		return Answer{}, err
 	}
+	req = inChain(ent, req)
 	rec := &record{
 		Command: req.Command.Name(), Node: req.Command.Target(), Idempotency: req.Idempotency,
 		At: b.now, Corr: req.CorrelationID, Actor: req.Actor,
@@ -277,6 +278,16 @@ func (b *batch) decide(ent *entry, req *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	return b.addRecord(ent, rec, events)
+}
+
+// inChain is a command that names its chain of work: without a correlation id it is of the execution's.
+func inChain(ent *entry, req *Request) *Request {
+	if req.CorrelationID != "" {
+		return req
+	}
+	named := *req
+	named.CorrelationID = ent.state.CorrelationID
+	return &named
 }
 
 // ask calls flow.Decide, fetching data that the state holds by reference.

@@ -30,7 +30,8 @@ func TestClaimsGetTheOldestTasks(t *testing.T) {
 	r.tasks(third)
 	s := r.state(ids[0])
 	want := engine.Task{
-		Execution: ids[0], Node: "a", Attempt: 1, GraphID: "line", Queue: "q", Input: flow.Data(`{"n":1}`),
+		Execution: ids[0], Node: "a", Attempt: 1, GraphID: "line", Queue: "q", Corr: s.CorrelationID,
+		Input:      flow.Data(`{"n":1}`),
 		LeaseUntil: flow.At(r.clock.Now()).Add(30 * time.Second),
 	}
 	if diff := cmp.Diff(want, first.Tasks[0]); diff != "" {

@@ -29,7 +29,8 @@ func TestACreationThatClaimsIsOneCommit(t *testing.T) {
 		t.Errorf("got %d commits, want 1", got)
 	}
 	want := []engine.Task{{
-		Execution: ans.Execution, Node: "a", Attempt: 1, GraphID: "line", Queue: "q", Input: flow.Data(`{"n":1}`),
+		Execution: ans.Execution, Node: "a", Attempt: 1, GraphID: "line", Queue: "q", Corr: ans.CorrelationID,
+		Input:      flow.Data(`{"n":1}`),
 		LeaseUntil: flow.At(r.clock.Now()).Add(30 * time.Second),
 	}}
 	if diff := cmp.Diff(want, ans.Tasks); diff != "" {

@@ -84,15 +84,27 @@ func labelsOf(s *flow.State) string {
 	return string(text)
 }
 
+// errorCodeOf is the code of what an execution failed of.
+func errorCodeOf(s *flow.State) string {
+	if s.Error == nil || s.Status != flow.Failed {
+		return ""
+	}
+	return s.Error.Code
+}
+
 func (b *batch) head(ent *entry, open *openRow) Head {
 	s := &ent.state
 	h := Head{
 		Num: ent.num, ID: s.Execution, Tenant: ent.tenant, GraphID: s.GraphID, GraphVersion: s.GraphVersion,
 		Status: s.Status, CreatedAt: s.CreatedAt, EndedAt: s.EndedAt, ArchivedAt: s.ArchivedAt, DueAt: ent.head.DueAt,
+		Outcome: ent.head.Outcome, ErrorCode: ent.head.ErrorCode,
 		CorrelationID: ent.head.CorrelationID, BusinessKey: ent.head.BusinessKey, Labels: ent.head.Labels,
 	}
 	if open.created {
 		h.CorrelationID, h.BusinessKey, h.Labels = s.CorrelationID, s.BusinessKey, labelsOf(s)
+	}
+	if s.Status.Terminal() {
+		h.Outcome, h.ErrorCode = s.Outcome, errorCodeOf(s)
 	}
 	switch {
 	case s.Status.Terminal():

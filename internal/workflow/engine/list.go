@@ -16,6 +16,8 @@ type ListQuery struct {
 	GraphID       string
 	CorrelationID string
 	BusinessKey   string
+	Outcome       string
+	ErrorCode     string
 	Labels        []flow.Label // all of them
 	CreatedFrom   flow.Time    // inclusive
 	CreatedTo     flow.Time    // exclusive
@@ -35,6 +37,7 @@ func (q *ListQuery) Selects(h *Head) bool {
 		(q.GraphID == "" || q.GraphID == h.GraphID) &&
 		(q.CorrelationID == "" || q.CorrelationID == h.CorrelationID) &&
 		(q.BusinessKey == "" || q.BusinessKey == h.BusinessKey) &&
+		(q.Outcome == "" || q.Outcome == h.Outcome) && (q.ErrorCode == "" || q.ErrorCode == h.ErrorCode) &&
 		h.CreatedAt >= q.CreatedFrom && (q.CreatedTo == 0 || h.CreatedAt < q.CreatedTo) &&
 		(!q.Ended() || h.EndedAt > 0 && h.EndedAt >= q.EndedFrom && (q.EndedTo == 0 || h.EndedAt < q.EndedTo)) &&
 		h.hasAll(q.Labels)

@@ -140,6 +140,8 @@ type Head struct {
 	EndedAt      flow.Time
 	ArchivedAt   flow.Time
 	DueAt        flow.Time // a lower bound of the next deadline; 0: none
+	Outcome      string    // of the Success that it ended at; "" in rows that ended before this column
+	ErrorCode    string    // why it failed; "" in rows that ended before this column
 
 	// These do not change.
 	CorrelationID string // "" in rows that are older than this column
@@ -217,7 +219,7 @@ type Canceled struct {
 	Seq           uint64 // where cancel won
 }
 
-// Update is the new row of an execution: Status, EndedAt, ArchivedAt and DueAt may differ.
+// Update is the new row of an execution: what does not change is as it was.
 type Update struct {
 	Head
 	Was flow.Status // the status that is stored

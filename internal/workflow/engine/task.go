@@ -14,6 +14,7 @@ type Task struct {
 	Attempt    int
 	GraphID    string
 	Queue      string
+	Corr       string               // the correlation id of the execution
 	Input      flow.Data            // what the Task declares, else the input of the execution
 	Error      *flow.Error          // the first failure of those that led to it over a failure edge
 	Outputs    map[string]flow.Data // of the nodes before it: of the direct predecessors all, of earlier ones the small
@@ -44,7 +45,8 @@ func (b *batch) task(ent *entry, ref taskRef) (Task, error) {
 	n := ent.state.Nodes[i]
 	t := Task{
 		Execution: ent.state.Execution, Node: ref.Node, Attempt: ref.Attempt, GraphID: ent.state.GraphID,
-		Queue: ent.plan.Spec(i).Queue, Input: ent.state.Input, Error: ent.state.ErrorAt(n), LeaseUntil: ref.LeaseUntil,
+		Corr: ent.state.CorrelationID, Queue: ent.plan.Spec(i).Queue, Input: ent.state.Input,
+		Error: ent.state.ErrorAt(n), LeaseUntil: ref.LeaseUntil,
 	}
 	carried := t.before(ent, i)
 	var need flow.Need

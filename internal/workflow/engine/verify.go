@@ -112,6 +112,8 @@ func compareHead(head *Head, s *flow.State) (why []string) {
 	}{
 		{"correlation id", cmp.Or(head.CorrelationID, s.CorrelationID), s.CorrelationID}, // older rows have none
 		{"business key", head.BusinessKey, s.BusinessKey},
+		{"outcome", cmp.Or(head.Outcome, s.Outcome), s.Outcome}, // like the next, of older rows unknown
+		{"error code", cmp.Or(head.ErrorCode, errorCodeOf(s)), errorCodeOf(s)},
 		{"labels", head.Labels, labelsOf(s)},
 	} {
 		if t.row != t.log {

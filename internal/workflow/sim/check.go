@@ -37,9 +37,10 @@ func (a *audit) checkHead(x *audited) {
 	stored, _ := a.w.mem.find(x.tenant, x.state.Execution)
 	s, h := &x.state, &stored.head
 	if h.Status != s.Status || h.EndedAt != s.EndedAt || h.ArchivedAt != s.ArchivedAt || h.CreatedAt != s.CreatedAt ||
-		h.GraphID != s.GraphID || h.GraphVersion != s.GraphVersion {
-		a.w.fail("execution %v: the row is %+v, the state is %v, ended %v, archived %v", s.Execution, *h, s.Status,
-			s.EndedAt, s.ArchivedAt)
+		h.GraphID != s.GraphID || h.GraphVersion != s.GraphVersion || h.Outcome != s.Outcome ||
+		(h.ErrorCode != "") != (s.Status == flow.Failed) || h.ErrorCode != "" && h.ErrorCode != s.Error.Code {
+		a.w.fail("execution %v: the row is %+v, the state is %v, ended %v, archived %v, outcome %q, error %v",
+			s.Execution, *h, s.Status, s.EndedAt, s.ArchivedAt, s.Outcome, s.Error)
 	}
 	if due := s.NextDeadline(); due > 0 && (h.DueAt == 0 || h.DueAt > due) {
 		a.w.fail("execution %v: due at %v, the row says %v", s.Execution, due, h.DueAt)

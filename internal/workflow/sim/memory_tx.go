@@ -162,6 +162,7 @@ func (t *tx) Write(ctx context.Context, b *engine.Batch) error {
 			return fault.New(fault.Conflict, "STALE", "execution %d is %v", h.Num, x.head.Status)
 		}
 		x.head.Status, x.head.EndedAt, x.head.ArchivedAt, x.head.DueAt = h.Status, h.EndedAt, h.ArchivedAt, h.DueAt
+		x.head.Outcome, x.head.ErrorCode = h.Outcome, h.ErrorCode
 		t.execs[h.Num] = x
 	}
 	for _, h := range b.Create {

@@ -91,6 +91,12 @@ func newList(dialect sqldb.Dialect, q engine.ListQuery) *list {
 	if q.CorrelationID != "" {
 		l.filters = append(l.filters, filter{column: "correlation_id", value: q.CorrelationID})
 	}
+	if q.ErrorCode != "" {
+		l.filters = append(l.filters, filter{column: "error_code", value: q.ErrorCode})
+	}
+	if q.Outcome != "" {
+		l.filters = append(l.filters, filter{column: "outcome", value: q.Outcome})
+	}
 	for _, label := range q.Labels {
 		l.filters = append(l.filters, filter{value: label.String()})
 	}

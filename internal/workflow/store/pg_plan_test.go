@@ -46,7 +46,8 @@ func fillTables(ctx context.Context, tx *sqldb.Tx) error {
 			archived_at, due_at, commit_no)
 			SELECT n, gen_random_uuid(), 't', 'g' || n % 20, 1, n % 4, n, n, 0,
 			CASE WHEN n % 10 = 0 THEN n ELSE 0 END, 1 FROM generate_series(1, 20000) n`,
-		`UPDATE engine_execution SET correlation_id = 'c' || num, business_key = 'k' || num`,
+		`UPDATE engine_execution SET correlation_id = 'c' || num, business_key = 'k' || num, outcome = 'o' || num % 7,
+			error_code = 'e' || num % 9`,
 		`INSERT INTO engine_label (tenant, label, created_at, execution)
 			SELECT 't', 'l' || m || '=' || n % 7, n, n FROM generate_series(1, 20000) n, generate_series(1, 3) m`,
 		`INSERT INTO engine_log (execution, commit_no, first_seq, last_seq, body)

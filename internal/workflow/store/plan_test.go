@@ -64,8 +64,10 @@ var listQueries = map[string]engine.ListQuery{
 	"list of two statuses of a graph": {GraphID: "g", Status: []flow.Status{flow.Failed, flow.Canceled}},
 	"list of a label":                 {Labels: []flow.Label{{Name: "a", Value: "1"}}},
 	"list by everything": {
-		GraphID: "g", Status: []flow.Status{flow.Failed, flow.Active}, CorrelationID: "c", BusinessKey: "k",
-		Labels: []flow.Label{{Name: "a", Value: "1"}, {Name: "b", Value: "2"}}, EndedFrom: 7,
+		GraphID: "g", Status: []flow.Status{flow.Failed, flow.Active}, CorrelationID: "c",
+		BusinessKey: "k", Outcome: "o",
+		ErrorCode: "E",
+		Labels:    []flow.Label{{Name: "a", Value: "1"}, {Name: "b", Value: "2"}}, EndedFrom: 7,
 	},
 }
 

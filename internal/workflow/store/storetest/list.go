@@ -108,6 +108,7 @@ func listFilters(t *testing.T, s *suite) {
 		all = append(all, s.create(engine.Head{
 			Tenant: []string{tenantA, tenantA, tenantA, tenantB}[i/4%4], GraphID: []string{"g", "h"}[i%2],
 			CorrelationID: []string{"", "c-1", "c-2"}[i%3], BusinessKey: []string{"", "", "k"}[i%3],
+			Outcome: []string{"", "paid", "declined"}[i/5%3], ErrorCode: []string{"", "E-1"}[i/7%2],
 			Status: flow.Failed, CreatedAt: flow.Time(1000 + i/3), EndedAt: flow.Time(2000 + i*7%20), Labels: labels,
 		}))
 	}
@@ -129,6 +130,9 @@ func listFilters(t *testing.T, s *suite) {
 			{EndedTo: 2003},
 			{EndedFrom: 2003, EndedTo: 2009, GraphID: "g"},
 			{EndedFrom: 2009, EndedTo: 2003},
+			{Outcome: "paid"},
+			{ErrorCode: "E-1", Outcome: "declined"},
+			{ErrorCode: "E-1", GraphID: "h"},
 			{EndedFrom: 1, CorrelationID: "c-1", CreatedTo: 1010},
 		} {
 			q.Tenant, q.Labels = tenantA, labels
@@ -141,7 +145,7 @@ func listFilters(t *testing.T, s *suite) {
 			sum += n
 		}
 	}
-	equal(t, "sum of the totals", sum, 464)
+	equal(t, "sum of the totals", sum, 542)
 }
 
 func listChanges(t *testing.T, s *suite) {
@@ -154,12 +158,15 @@ func listChanges(t *testing.T, s *suite) {
 		for _, status := range statuses {
 			s.expect(all, engine.ListQuery{Tenant: tenantA, Status: status, GraphID: "g", Limit: 100})
 			s.expect(all, engine.ListQuery{Tenant: tenantA, Status: status, CreatedFrom: 1, Limit: 100})
+			s.expect(all, engine.ListQuery{Tenant: tenantA, Status: status, Outcome: "paid", Limit: 100})
+			s.expect(all, engine.ListQuery{Tenant: tenantA, Status: status, ErrorCode: "E-1", Limit: 100})
 		}
 	}
 	check()
 	var updates []engine.Update
 	for i, status := range []flow.Status{flow.Completed, flow.Failed, flow.Canceled, flow.Active} {
 		all[i].Status, all[i].EndedAt, all[i].DueAt = status, 5, flow.Time(i)
+		all[i].Outcome, all[i].ErrorCode = []string{"paid", "", "", ""}[i], []string{"", "E-1", "", ""}[i]
 		updates = append(updates, engine.Update{Head: all[i], Was: flow.Active})
 	}
 	s.write(engine.Batch{Update: updates})
