@@ -181,8 +181,9 @@ func (l *list) drive(b *statement, f *filter) string {
 	case f.label():
 		return " AND label = " + b.arg(f.value)
 	case f.sorted():
-		return " AND ended_at > 0 AND ended_at >= " + b.arg(int64(l.query.EndedFrom)) + " AND ended_at < " +
-			b.arg(until(l.query.EndedTo))
+		// The condition of the index is the last: SQLite takes the first lower bound that it meets.
+		return " AND ended_at >= " + b.arg(int64(l.query.EndedFrom)) + " AND ended_at < " +
+			b.arg(until(l.query.EndedTo)) + " AND ended_at > 0"
 	}
 	return " AND " + f.column + " <> '' AND " + f.column + " = " + b.arg(f.value)
 }
