@@ -161,6 +161,12 @@ var (
 			"(tenant, correlation_id, created_at) WHERE correlation_id <> ''": rowid,
 		"engine_execution index engine_execution_key " +
 			"(tenant, business_key, created_at) WHERE business_key <> ''": rowid,
+		"engine_execution index engine_execution_ended " +
+			"(tenant, ended_at, created_at) WHERE ended_at > 0": rowid,
+		"engine_execution index engine_execution_outcome " +
+			"(tenant, outcome, created_at) WHERE outcome <> ''": rowid,
+		"engine_execution index engine_execution_error " +
+			"(tenant, error_code, created_at) WHERE error_code <> ''": rowid,
 		"outbox_events index outbox_events_published (part, published_at) WHERE published_at IS NOT NULL": rowid,
 		"records_member.has_responded: number": noTruth,
 		"search_gone":                          fullText,
@@ -181,6 +187,12 @@ var (
 			"(tenant, correlation_id, created_at, num) WHERE correlation_id <> ''": rowid,
 		"engine_execution index engine_execution_key " +
 			"(tenant, business_key, created_at, num) WHERE business_key <> ''": rowid,
+		"engine_execution index engine_execution_ended " +
+			"(tenant, ended_at, created_at, num) WHERE ended_at > 0": rowid,
+		"engine_execution index engine_execution_outcome " +
+			"(tenant, outcome, created_at, num) WHERE outcome <> ''": rowid,
+		"engine_execution index engine_execution_error " +
+			"(tenant, error_code, created_at, num) WHERE error_code <> ''": rowid,
 		"outbox_events index outbox_events_published (part, published_at, id) WHERE published_at IS NOT NULL": rowid,
 		"records_member.has_responded: boolean":                    noTruth,
 		"search_doc.tokens: tsvector":                              fullText,

@@ -154,8 +154,13 @@ func (c *Command) throughput(ctx context.Context, dir string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	labelled, ratio, err := c.labelled(ctx, filepath.Join(dir, "labelled"))
+	if err != nil {
+		return 0, err
+	}
 	c.show("throughput", figures.rates, "aim 3000, floor 1000")
 	figures.show()
+	fmt.Printf("  8 labels, a key %8.0f executions/s; ratio %.2f (limit 0.90)\n", labelled, ratio)
 	rows.show(median(figures.rates))
 	fmt.Printf("  server memory   %8.1f MiB peak resident (limit 150)\n", float64(mem)/(1<<20))
 	return median(figures.rates), nil
@@ -181,7 +186,39 @@ func (c *Command) rounds(ctx context.Context, servers ...*server) ([]float64, er
 
 // round runs the workload once and gives its rate.
 func (c *Command) round(ctx context.Context, servers ...*server) (float64, error) {
-	w := newWorker(c.Conns, c.Batch, servers...)
+	return c.roundOf(ctx, newWorker(c.Conns, c.Batch, servers...))
+}
+
+// labelled runs the workload on a fresh server in turn without and with a business key and eight labels, and gives the
+// median rate with them and the median ratio of rounds that followed each other.
+func (c *Command) labelled(ctx context.Context, dir string) (rate, ratio float64, err error) {
+	srv, err := startServer(ctx, dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer srv.stop()
+	var rates, ratios []float64
+	for i := range c.Rounds {
+		var of [2]float64 // without, with
+		for turn := range of {
+			w := newWorker(c.Conns, c.Batch, srv)
+			w.found = (i+turn)%2 == 1
+			rate, err := c.roundOf(ctx, w)
+			if err != nil {
+				return 0, 0, err
+			}
+			if w.found {
+				of[1] = rate
+			} else {
+				of[0] = rate
+			}
+		}
+		rates, ratios = append(rates, of[1]), append(ratios, of[1]/of[0])
+	}
+	return median(rates), median(ratios), srv.stop()
+}
+
+func (c *Command) roundOf(ctx context.Context, w *worker) (float64, error) {
 	if err := w.putGraph(ctx, "bench", sequential(c.Tasks)); err != nil {
 		return 0, err
 	}

@@ -25,6 +25,7 @@ type worker struct {
 	client  *http.Client
 	key     *atomic.Int64 // makes keys: each is used once
 	id      string
+	found   bool // executions get a business key and eight labels
 }
 
 func newWorker(conns, batch int, servers ...*server) *worker {
@@ -150,10 +151,23 @@ func (w *worker) create(ctx context.Context, n int) error {
 		}
 		body = append(body, `{"command":"CreateExecution","graphId":"bench","input":{},"start":true,`+
 			`"idempotencyKey":"`...)
-		body = append(w.nextKey(body), `"}`...)
+		body = append(w.nextKey(body), '"')
+		if w.found {
+			body = w.foundBy(body)
+		}
+		body = append(body, '}')
 	}
 	_, err := w.commands(ctx, append(body, `]}`...))
 	return err
+}
+
+// foundBy adds what an execution is found by: some of it is its own, some that of many.
+func (w *worker) foundBy(body []byte) []byte {
+	body = append(body, `,"businessKey":"`...)
+	body = append(w.nextKey(body), '"')
+	n := w.key.Load()
+	return fmt.Appendf(body, `,"labels":{"batch":"%d","channel":"%d","customer":"%d","order":"%d","region":"%d",`+
+		`"sku":"%d","tenure":"%d","tier":"%d"}`, n/1000, n%5, n%997, n, n%4, n%101, n%30, n%3)
 }
 
 func (w *worker) claim(ctx context.Context, most int, wait bool) ([]task, error) {
