@@ -92,6 +92,14 @@ func (r *Reads) verifyOne(ctx context.Context, head *Head, rep *Report) error {
 		problem("the log has no EXECUTION_CREATED of this execution")
 		return nil
 	}
+	if !s.Compensation.IsZero() {
+		_, _, err := r.store.Head(ctx, head.Tenant, s.Compensation)
+		if fault.KindOf(err) == fault.NotFound {
+			problem("execution %v, which cleans up after it, does not exist", s.Compensation)
+		} else if err != nil {
+			return err
+		}
+	}
 	if newest == *head {
 		for _, why := range compareHead(head, s) {
 			problem("%s", why)

@@ -2,9 +2,11 @@ package engine_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
+	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -62,5 +64,37 @@ func TestVerifyComparesAllOfARowWithItsLog(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// forgetful is a store that has lost an execution.
+type forgetful struct {
+	engine.Store
+	lost flow.ID
+}
+
+func (f forgetful) Head(ctx context.Context, tenant string, id flow.ID) (engine.Head, engine.LogRow, error) {
+	if id == f.lost {
+		return engine.Head{}, engine.LogRow{}, fault.New(fault.NotFound, "", "lost")
+	}
+	return f.Store.Head(ctx, tenant, id)
+}
+
+func (f forgetful) Scan(ctx context.Context, after int64, limit int) ([]engine.Head, error) {
+	heads, err := f.Store.Scan(ctx, after, limit)
+	return slices.DeleteFunc(heads, func(h engine.Head) bool { return h.ID == f.lost }), err
+}
+
+func TestVerifyMissesTheExecutionThatCleansUp(t *testing.T) {
+	r := newRig(t)
+	r.graph("order", cleaned)
+	id := r.started("order")
+	r.must(r.to(id, flow.Cancel{}))
+	s := r.state(id)
+	for lost, problems := range map[flow.ID]int{{}: 0, s.Compensation: 1} {
+		rep, err := engine.New(forgetful{r.mem, lost}, r.clock, engine.Config{}).Verify(t.Context(), nil)
+		if err != nil || len(rep.Problems) != problems {
+			t.Errorf("without %v: got %+v, %v, want %d problems", lost, rep, err, problems)
+		}
 	}
 }
