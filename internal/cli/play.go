@@ -248,7 +248,11 @@ func commandOf(n *flow.Node, o outcome) flow.Command {
 	case doWait:
 		return flow.Wait{Node: n.ID, Attempt: n.Attempt, Worker: n.Worker, WaitKey: o.WaitKey}
 	case doResume:
-		return flow.Resume{Node: n.ID, ResumeKey: n.WaitKey, Output: o.Output}
+		resume := flow.Resume{Node: n.ID, ResumeKey: n.WaitKey, Output: o.Output}
+		if n.Assignees != nil { // it comes from all of them
+			resume.As = flow.Principal(*n.Assignees)
+		}
+		return resume
 	}
 	return flow.CancelNode{Node: n.ID, Reason: o.Reason}
 }
