@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"renga.dev/renga/client"
 )
@@ -43,57 +44,13 @@ Examples:
   renga schedule apply --id nightly -f - < schedule.json`
 }
 
-type appliedSchedule struct {
-	File   string `json:"file"`
-	Change string `json:"change"` // created, changed, unchanged
-	*client.StoredSchedule
-}
-
 func (c *scheduleApplyCmd) Run(ctx context.Context, r *remote) error {
-	if err := oneID("schedule", c.ID, c.Files); err != nil {
-		return err
-	}
-	type source struct {
-		name, id string
-		raw      []byte
-	}
-	var sources []source
-	for _, name := range c.Files {
-		id, err := idOf("schedule", name, c.ID)
-		if err != nil {
-			return err
-		}
-		raw, err := r.read(name)
-		if err != nil {
-			return err
-		}
-		sources = append(sources, source{name, id, raw})
-	}
-	t := columns("SCHEDULE, CHANGE, GRAPH, CRON, ZONE, NEXT", func(d *appliedSchedule) []any {
-		return []any{d.ID, d.Change, d.Graph, d.Cron, d.Zone, nextOf(d.StoredSchedule)}
+	t := columns("SCHEDULE, CHANGE, GRAPH, CRON, ZONE, NEXT", func(d *appliedFile[client.StoredSchedule]) []any {
+		return []any{d.Stored.ID, d.Change, d.Stored.Graph, d.Stored.Cron, d.Stored.Zone, nextOf(d.Stored)}
 	})
-	return storeAll(r.App, "stored", sources, func(s source) (appliedSchedule, error) {
-		one, err := r.applySchedule(ctx, s.id, s.raw)
-		one.File = s.name
-		return one, inSource(s.name, err)
-	}, t)
-}
-
-func (r *remote) applySchedule(ctx context.Context, id string, raw []byte) (appliedSchedule, error) {
-	old, err := r.Schedules.Get(ctx, id)
-	if err != nil && !errors.Is(err, client.ErrNotFound) {
-		return appliedSchedule{}, err
-	}
-	stored, created, err := r.Schedules.PutSource(ctx, id, raw)
-	out := appliedSchedule{Change: "changed", StoredSchedule: stored}
-	switch {
-	case err != nil:
-	case created:
-		out.Change = "created"
-	case old != nil && old.UpdatedAt.Equal(stored.UpdatedAt):
-		out.Change = "unchanged"
-	}
-	return out, err
+	return applyFiles(ctx, r, "schedule", c.Files, c.ID, r.Schedules, t, func(s *client.StoredSchedule) time.Time {
+		return s.UpdatedAt
+	})
 }
 
 // nextOf is when a schedule comes next.

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"time"
 
 	"renga.dev/renga/client"
 )
@@ -36,66 +36,13 @@ Examples:
   renga template apply --id expense-close -f - < template.json`
 }
 
-type appliedTemplate struct {
-	File   string `json:"file"`
-	Change string `json:"change"` // created, changed, unchanged
-	*client.StoredTemplate
-}
-
 func (c *templateApplyCmd) Run(ctx context.Context, r *remote) error {
-	if err := oneID("template", c.ID, c.Files); err != nil {
-		return err
-	}
-	type source struct {
-		name, id string
-		raw      []byte
-	}
-	var sources []source
-	for _, name := range c.Files {
-		id, err := idOf("template", name, c.ID)
-		if err != nil {
-			return err
-		}
-		raw, err := r.read(name)
-		if err != nil {
-			return err
-		}
-		sources = append(sources, source{name, id, raw})
-	}
-	t := columns("TEMPLATE, CHANGE, NAME, STARTED BY, STEPS", func(d *appliedTemplate) []any {
-		return []any{d.ID, d.Change, d.Name, d.Steps[0].TriggerKind, len(d.Steps)}
+	t := columns("TEMPLATE, CHANGE, NAME, STARTED BY, STEPS", func(d *appliedFile[client.StoredTemplate]) []any {
+		return []any{d.Stored.ID, d.Change, d.Stored.Name, d.Stored.Steps[0].TriggerKind, len(d.Stored.Steps)}
 	})
-	return storeAll(r.App, "stored", sources, func(s source) (appliedTemplate, error) {
-		one, err := r.applyTemplate(ctx, s.id, s.raw)
-		one.File = s.name
-		return one, inSource(s.name, err)
-	}, t)
-}
-
-// inSource says which file a refusal is about.
-func inSource(name string, err error) error {
-	var failure *client.Error
-	if errors.As(err, &failure) && errors.Is(failure, client.ErrInvalid) {
-		failure.Message = name + ": " + failure.Message
-	}
-	return err
-}
-
-func (r *remote) applyTemplate(ctx context.Context, id string, raw []byte) (appliedTemplate, error) {
-	old, err := r.Templates.Get(ctx, id)
-	if err != nil && !errors.Is(err, client.ErrNotFound) {
-		return appliedTemplate{}, err
-	}
-	stored, created, err := r.Templates.PutSource(ctx, id, raw)
-	out := appliedTemplate{Change: "changed", StoredTemplate: stored}
-	switch {
-	case err != nil:
-	case created:
-		out.Change = "created"
-	case old != nil && old.UpdatedAt.Equal(stored.UpdatedAt):
-		out.Change = "unchanged"
-	}
-	return out, err
+	return applyFiles(ctx, r, "template", c.Files, c.ID, r.Templates, t, func(s *client.StoredTemplate) time.Time {
+		return s.UpdatedAt
+	})
 }
 
 type templateListCmd struct {

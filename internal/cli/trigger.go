@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"renga.dev/renga/client"
 )
@@ -41,57 +41,13 @@ Examples:
   renga trigger apply --id orders -f - < trigger.json`
 }
 
-type appliedTrigger struct {
-	File   string `json:"file"`
-	Change string `json:"change"` // created, changed, unchanged
-	*client.StoredTrigger
-}
-
 func (c *triggerApplyCmd) Run(ctx context.Context, r *remote) error {
-	if err := oneID("trigger", c.ID, c.Files); err != nil {
-		return err
-	}
-	type source struct {
-		name, id string
-		raw      []byte
-	}
-	var sources []source
-	for _, name := range c.Files {
-		id, err := idOf("trigger", name, c.ID)
-		if err != nil {
-			return err
-		}
-		raw, err := r.read(name)
-		if err != nil {
-			return err
-		}
-		sources = append(sources, source{name, id, raw})
-	}
-	t := columns("TRIGGER, CHANGE, GRAPH, ONCE, SECRET", func(d *appliedTrigger) []any {
-		return []any{d.ID, d.Change, d.Graph, d.Once, secretOf(d.StoredTrigger)}
+	t := columns("TRIGGER, CHANGE, GRAPH, ONCE, SECRET", func(d *appliedFile[client.StoredTrigger]) []any {
+		return []any{d.Stored.ID, d.Change, d.Stored.Graph, d.Stored.Once, secretOf(d.Stored)}
 	})
-	return storeAll(r.App, "stored", sources, func(s source) (appliedTrigger, error) {
-		one, err := r.applyTrigger(ctx, s.id, s.raw)
-		one.File = s.name
-		return one, inSource(s.name, err)
-	}, t)
-}
-
-func (r *remote) applyTrigger(ctx context.Context, id string, raw []byte) (appliedTrigger, error) {
-	old, err := r.Triggers.Get(ctx, id)
-	if err != nil && !errors.Is(err, client.ErrNotFound) {
-		return appliedTrigger{}, err
-	}
-	stored, created, err := r.Triggers.PutSource(ctx, id, raw)
-	out := appliedTrigger{Change: "changed", StoredTrigger: stored}
-	switch {
-	case err != nil:
-	case created:
-		out.Change = "created"
-	case old != nil && old.UpdatedAt.Equal(stored.UpdatedAt):
-		out.Change = "unchanged"
-	}
-	return out, err
+	return applyFiles(ctx, r, "trigger", c.Files, c.ID, r.Triggers, t, func(s *client.StoredTrigger) time.Time {
+		return s.UpdatedAt
+	})
 }
 
 // secretOf says whether a trigger has a secret.
