@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -59,40 +58,12 @@ func fork(n int, timeout time.Duration) flow.Graph {
 // nodeOf names the Task that checks the i-th strategy of a batch, from 0.
 func nodeOf(i int) string { return "s" + strconv.Itoa(i+1) }
 
-// graphs knows which graphs are stored.
-type graphs struct {
-	mu      sync.Mutex
-	version map[graphKey]int
-}
-
-type graphKey struct {
-	tenant string
-	n      int
-}
-
-// maxGraphs is how many stored graphs are remembered.
-const maxGraphs = 10_000
-
 // version stores the graph of a batch of n, unless that is known, and gives its version.
 func (r *Rechecks) version(ctx context.Context, tenant string, n int) (int, error) {
-	key := graphKey{tenant, n}
-	r.graphs.mu.Lock()
-	v := r.graphs.version[key]
-	r.graphs.mu.Unlock()
-	if v > 0 {
-		return v, nil
-	}
-	row, _, err := r.cfg.Engine.PutGraph(ctx, tenant, graphID(n), fork(n, r.cfg.Timeout))
-	if err != nil {
-		return 0, fault.Wrap("recheck.graph", err)
-	}
-	r.graphs.mu.Lock()
-	defer r.graphs.mu.Unlock()
-	if len(r.graphs.version) >= maxGraphs {
-		clear(r.graphs.version)
-	}
-	r.graphs.version[key] = row.Version
-	return row.Version, nil
+	v, err := r.graphs.Version(ctx, r.cfg.Engine, tenant, graphID(n), func() flow.Graph {
+		return fork(n, r.cfg.Timeout)
+	})
+	return v, fault.Wrap("recheck.graph", err)
 }
 
 // errand is the input of a batch's execution.

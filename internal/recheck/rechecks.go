@@ -14,6 +14,7 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
+	"renga.dev/renga/internal/workflow/runs"
 )
 
 // The defaults of a RecheckConfig.
@@ -51,14 +52,13 @@ type RecheckConfig struct {
 
 // Rechecks takes requests to check strategies again and runs their batches.
 type Rechecks struct {
+	*runs.Ends
 	db         *sqldb.DB
 	strategies *Strategies
 	cfg        RecheckConfig
 	keys       idempotency.Keys
-	graphs     graphs
+	graphs     runs.Graphs
 	recent     recent
-	ended      atomic.Bool   // a batch has ended in a commit that is not known to be durable
-	wakeup     chan struct{} // holds a token when a batch may have ended
 	secret     atomic.Pointer[[]byte]
 }
 
@@ -72,9 +72,8 @@ func NewRechecks(strategies *Strategies, cfg RecheckConfig) *Rechecks {
 	}
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	return &Rechecks{
-		db: strategies.db, strategies: strategies, cfg: cfg, wakeup: make(chan struct{}, 1),
-		keys:   idempotency.Keys{Service: "recheck", Retention: cfg.KeyRetention},
-		graphs: graphs{version: map[graphKey]int{}},
+		Ends: runs.NewEnds(GraphPrefix, "pdca_ended"), db: strategies.db, strategies: strategies, cfg: cfg,
+		keys: idempotency.Keys{Service: "recheck", Retention: cfg.KeyRetention},
 	}
 }
 

@@ -2,49 +2,18 @@ package recheck
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
-	"renga.dev/renga/internal/workflow/engine"
 )
 
 const (
 	lookEvery   = time.Second      // between two looks for batches that ended elsewhere
-	endedChunk  = 100              // batches that one look finds
 	retainEvery = 10 * time.Minute // between two looks for what is past its time
 	retainMost  = 100              // requests that one transaction deletes
 	retainItems = MaxTotal         // items of these: others write to the database too
 )
-
-// Ended is the statement that notes the end of an execution, in the transaction that
-// ends it; false when it is not that of a batch. It is for the engine's store.
-func (r *Rechecks) Ended(h *engine.Head) (sqldb.Stmt, bool) {
-	if !strings.HasPrefix(h.GraphID, GraphPrefix) {
-		return sqldb.Stmt{}, false
-	}
-	r.ended.Store(true)
-	return sqldb.Stmt{
-		Query: `INSERT INTO pdca_ended (tenant_id, execution) VALUES ($1, $2)
-			ON CONFLICT (tenant_id, execution) DO NOTHING`,
-		Args: []any{h.Tenant, h.ID.String()},
-	}, true
-}
-
-// Committed says that something is durable: batches that ended are looked for.
-func (r *Rechecks) Committed() {
-	if r.ended.Swap(false) {
-		r.wake()
-	}
-}
-
-func (r *Rechecks) wake() {
-	select {
-	case r.wakeup <- struct{}{}:
-	default:
-	}
-}
 
 // Run sees batches to their end and starts those that follow, until ctx ends. Any number
 // of processes may do so.
@@ -59,7 +28,7 @@ func (r *Rechecks) Run(ctx context.Context) {
 			r.attempt(ctx, "requests for re-checks that are past their time could not be deleted", r.retain)
 		}
 		select {
-		case <-r.wakeup:
+		case <-r.Wakeup():
 		case <-tick.C:
 		case <-ctx.Done():
 		}
@@ -74,36 +43,9 @@ func (r *Rechecks) attempt(ctx context.Context, failed string, do func(context.C
 	}
 }
 
-// place is a batch that has ended.
-type place struct{ tenant, execution string }
-
-const selectEnded = `SELECT tenant_id, execution FROM pdca_ended WHERE (tenant_id, execution) > ($1, $2)
-	ORDER BY tenant_id, execution LIMIT $3`
-
-// sweep settles all batches that have ended. One that cannot be settled does not hold up
-// the others; its error comes at the end.
-func (r *Rechecks) sweep(ctx context.Context) (failed error) {
-	for at := (place{}); ; {
-		var found []place
-		err := r.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
-			found, err = sqldb.Collect(ctx, tx, func(row *sqldb.Row) (p place, err error) {
-				return p, row.Scan(&p.tenant, &p.execution)
-			}, selectEnded, at.tenant, at.execution, endedChunk)
-			return err
-		})
-		if err != nil {
-			return fault.Wrap("recheck.sweep", err)
-		}
-		for _, p := range found {
-			if err := r.settle(ctx, p.tenant, p.execution); err != nil {
-				failed = err
-			}
-		}
-		if len(found) < endedChunk {
-			return failed
-		}
-		at = found[len(found)-1]
-	}
+// sweep settles all batches that have ended.
+func (r *Rechecks) sweep(ctx context.Context) error {
+	return fault.Wrap("recheck.sweep", r.Each(ctx, r.db, r.settle))
 }
 
 // Tenants are those who have requests that run, in order.
@@ -137,6 +79,7 @@ func (r *Rechecks) retain(ctx context.Context) error {
 // deleteOld deletes some requests that ended before an instant and says whether there may
 // be more.
 func (r *Rechecks) deleteOld(ctx context.Context, tx *sqldb.Tx, before int64) (more bool, err error) {
+	type place struct{ tenant, id string }
 	var old []place
 	found, items := 0, 0
 	err = tx.Batch(ctx, sqldb.Stmt{
@@ -146,7 +89,7 @@ func (r *Rechecks) deleteOld(ctx context.Context, tx *sqldb.Tx, before int64) (m
 		Row: func(row *sqldb.Row) error {
 			var p place
 			var total int
-			err := row.Scan(&p.tenant, &p.execution, &total)
+			err := row.Scan(&p.tenant, &p.id, &total)
 			found++
 			if items += total; items <= retainItems {
 				old = append(old, p)
@@ -162,12 +105,12 @@ func (r *Rechecks) deleteOld(ctx context.Context, tx *sqldb.Tx, before int64) (m
 		for _, table := range []string{"pdca_artifact", "pdca_result", "pdca_item"} {
 			stmts = append(stmts, sqldb.Stmt{
 				Query: "DELETE FROM " + table + " WHERE tenant_id = $1 AND request_id = $2",
-				Args:  []any{p.tenant, p.execution},
+				Args:  []any{p.tenant, p.id},
 			})
 		}
 		stmts = append(stmts, sqldb.Stmt{
 			Query: "DELETE FROM pdca_request WHERE tenant_id = $1 AND id = $2",
-			Args:  []any{p.tenant, p.execution},
+			Args:  []any{p.tenant, p.id},
 		})
 	}
 	return found == retainMost || len(old) < found, tx.Batch(ctx, stmts...)

@@ -141,7 +141,7 @@ func (s *settling) do(ctx context.Context) error {
 	if len(s.next) == 0 {
 		return s.r.write(ctx, "recheck.settle", func(ctx context.Context, tx *sqldb.Tx) error {
 			if s.was == nil {
-				return tx.Batch(ctx, s.settled())
+				return tx.Batch(ctx, s.r.Settled(s.tenant, s.execution))
 			}
 			return s.save(ctx, tx, "")
 		})
@@ -154,14 +154,6 @@ func (s *settling) do(ctx context.Context) error {
 	}
 	_, err = s.r.cfg.Engine.Do(ctx, engine.Unit{Commands: []engine.Request{create}, After: started(s.save)})
 	return err
-}
-
-// settled takes the execution from those that have to be settled.
-func (s *settling) settled() sqldb.Stmt {
-	return sqldb.Stmt{
-		Query: "DELETE FROM pdca_ended WHERE tenant_id = $1 AND execution = $2",
-		Args:  []any{s.tenant, s.execution},
-	}
 }
 
 // save stores the outcomes, and that the next execution runs, "" when none does. The request is
@@ -178,7 +170,7 @@ func (s *settling) save(ctx context.Context, tx *sqldb.Tx, next string) error {
 	if err != nil {
 		return err
 	}
-	stmts := []sqldb.Stmt{s.settled()}
+	stmts := []sqldb.Stmt{s.r.Settled(s.tenant, s.execution)}
 	low, high := q.span()
 	for i := range s.outcomes {
 		part, err := s.item(q.id, low+i+1, i, now)

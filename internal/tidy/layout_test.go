@@ -28,6 +28,9 @@ var business = []string{
 	"internal/platform/canonical", "internal/platform/events", "internal/workflow/flow", "internal/platform/fault",
 }
 
+// runs is for those that run executions of their own.
+var runs = []string{"internal/workflow/runs"}
+
 // kit is what the CRM services share.
 var kit = []string{"internal/crm/kit", "internal/crm/kit/rebuild"}
 
@@ -138,6 +141,9 @@ var imports = map[string][]string{
 		"internal/platform/bulk", "internal/platform/bus", "internal/platform/canonical", "internal/platform/events",
 		"internal/platform/fault",
 	},
+	"internal/workflow/runs": {
+		"internal/workflow/engine", "internal/workflow/flow", "internal/platform/sqldb",
+	},
 	"internal/workflow/cancel": {
 		"internal/platform/bulk", "internal/workflow/engine", "internal/workflow/flow",
 		"internal/platform/canonical", "internal/platform/fault",
@@ -163,13 +169,13 @@ var imports = map[string][]string{
 	},
 	"internal/recheck/airflow/airflowtest": {},
 	"internal/inbound":                     append([]string{"internal/platform/folder"}, business...),
-	"internal/recheck":                     business,
+	"internal/recheck":                     slices.Concat(business, runs),
 	"internal/schedules": {
 		"internal/platform/gate", "internal/platform/rest", "internal/workflow/engine", "internal/platform/audit",
 		"internal/platform/idempotency", "internal/platform/cron", "internal/platform/sqldb",
 		"internal/platform/canonical", "internal/workflow/flow", "internal/platform/fault",
 	},
-	"internal/crm/*": slices.Concat(business, kit),
+	"internal/crm/*": slices.Concat(business, kit, runs),
 	"internal/demo":  {"client"},
 	"internal/cli": {
 		"api", "client", "internal/demo", "internal/platform/canonical",

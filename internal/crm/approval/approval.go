@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"renga.dev/renga/internal/crm/kit"
@@ -15,6 +14,7 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
+	"renga.dev/renga/internal/workflow/runs"
 )
 
 //go:embed migrations
@@ -48,7 +48,7 @@ type Locks interface {
 	Settled(ctx context.Context, tx *sqldb.Tx, tenant, approval string) (got model.Settled, ok bool, err error)
 }
 
-// Publisher announces events in the transaction of the change that they tell of.
+// Publisher publishes events in the transaction of their change.
 type Publisher interface {
 	Publish(ctx context.Context, tx *sqldb.Tx, batch ...events.Event) error
 }
@@ -80,12 +80,11 @@ type Config struct {
 // Approvals are the approvals of all tenants.
 type Approvals struct {
 	kit.Service
+	*runs.Ends
 	cfg    Config
 	keys   idempotency.Keys
 	sql    *dialect
-	graphs graphs
-	ended  atomic.Bool   // an execution has ended in a commit that is not known to be durable
-	wakeup chan struct{} // holds a token when there may be something to look at
+	graphs runs.Graphs
 }
 
 // New is the approvals in a database that has the tables of Migration. It does no I/O.
@@ -95,8 +94,8 @@ func New(db *sqldb.DB, cfg Config) *Approvals {
 	}
 	return &Approvals{
 		Service: kit.Service{ServiceName: ConsumerName, DB: db, Clock: cfg.Now}, cfg: cfg,
-		keys:   idempotency.Keys{Service: ConsumerName, Retention: cfg.KeyRetention},
-		graphs: graphs{version: map[graphKey]int{}}, sql: dialectOf(db.Dialect()), wakeup: make(chan struct{}, 1),
+		keys: idempotency.Keys{Service: ConsumerName, Retention: cfg.KeyRetention},
+		Ends: runs.NewEnds(GraphPrefix, endedTable), sql: dialectOf(db.Dialect()),
 	}
 }
 

@@ -73,7 +73,7 @@ func (w *session) end(ctx context.Context, a *instance, e ending) error {
 	stmts := append(
 		a.principals(w.Caller.Tenant),
 		a.update(w.Caller.Tenant),
-		forgetStmt(w.Caller.Tenant, a.execution),
+		w.Settled(w.Caller.Tenant, a.execution),
 	)
 	if err := w.Tx.Batch(ctx, stmts...); err != nil {
 		return err
@@ -134,12 +134,4 @@ func (s *Approvals) Outcome(ctx context.Context, tx *sqldb.Tx, tenant, id string
 	return model.Outcome{
 		Object: a.object, RecordID: a.recordID, Fields: a.outcome(), SubmittedBy: a.submittedBy, DecidedBy: a.decidedBy,
 	}, s.Wrap("outcome", err)
-}
-
-// forgetStmt takes an execution from those whose approvals have to be looked at.
-func forgetStmt(tenant, execution string) sqldb.Stmt {
-	return sqldb.Stmt{
-		Query: "DELETE FROM approval_ended WHERE tenant_id = $1 AND execution = $2",
-		Args:  []any{tenant, execution},
-	}
 }

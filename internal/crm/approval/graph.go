@@ -3,7 +3,6 @@ package approval
 import (
 	"context"
 	"strconv"
-	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -57,38 +56,8 @@ func resume(stage int, d Status, by string) (flow.Command, error) {
 	return flow.Resume{Node: nodeOf(stage), Output: output}, err
 }
 
-// graphs knows which graphs are stored.
-type graphs struct {
-	mu      sync.Mutex
-	version map[graphKey]int
-}
-
-type graphKey struct {
-	tenant string
-	n      int
-}
-
-// maxGraphs is how many stored graphs are remembered.
-const maxGraphs = 10_000
-
 // version stores the graph of n stages, unless that is known, and gives its version.
 func (s *Approvals) version(ctx context.Context, tenant string, n int) (int, error) {
-	key := graphKey{tenant, n}
-	s.graphs.mu.Lock()
-	v := s.graphs.version[key]
-	s.graphs.mu.Unlock()
-	if v > 0 {
-		return v, nil
-	}
-	row, _, err := s.cfg.Engine.PutGraph(ctx, tenant, graphID(n), chain(n))
-	if err != nil {
-		return 0, s.Wrap("graph", err)
-	}
-	s.graphs.mu.Lock()
-	defer s.graphs.mu.Unlock()
-	if len(s.graphs.version) >= maxGraphs {
-		clear(s.graphs.version)
-	}
-	s.graphs.version[key] = row.Version
-	return row.Version, nil
+	v, err := s.graphs.Version(ctx, s.cfg.Engine, tenant, graphID(n), func() flow.Graph { return chain(n) })
+	return v, s.Wrap("graph", err)
 }

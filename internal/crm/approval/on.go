@@ -24,23 +24,10 @@ func (s *Approvals) Consumer() bus.Consumer {
 		kit.On("ApprovalConfigChanged", s.onConfig),
 	)
 	// Pending approvals of the records that several events name are looked for together.
-	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, batch []*events.Event) error {
-		groups, others, err := kit.GroupRecords(batch, recordIn)
-		if err != nil {
-			return err
-		}
-		for _, e := range others {
-			if err := c.Handle(ctx, tx, e); err != nil {
-				return err
-			}
-		}
-		for _, g := range groups {
-			if err := s.judgeRecords(ctx, tx, g.Tenant, g.Object, g.Named...); err != nil {
-				return s.Wrap("on", err)
-			}
-		}
-		return nil
-	}
+	c.HandleAll = kit.HandleGroups(c.Handle, recordIn,
+		func(ctx context.Context, tx *sqldb.Tx, g *kit.Group[string]) error {
+			return s.Wrap("on", s.judgeRecords(ctx, tx, g.Tenant, g.Object, g.Named...))
+		})
 	return c
 }
 
@@ -126,7 +113,7 @@ func (s *Approvals) judge(ctx context.Context, tx *sqldb.Tx, tenant string, open
 }
 
 // Regrouped lets Run look at the open stages of a tenant in which a group has other members.
-// It is for core, which takes the events that tell of it.
+// It is for core, which handles their events.
 func (s *Approvals) Regrouped(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 	return s.Wrap("regrouped", s.onDirectory(ctx, tx, e))
 }
@@ -136,6 +123,6 @@ func (s *Approvals) Regrouped(ctx context.Context, tx *sqldb.Tx, e *events.Event
 func (s *Approvals) onDirectory(ctx context.Context, tx *sqldb.Tx, e *events.Event) error {
 	_, err := tx.Exec(ctx, `INSERT INTO approval_stale (tenant_id, event) VALUES ($1, $2)
 		ON CONFLICT (tenant_id) DO UPDATE SET event = excluded.event`, e.Tenant, e.ID)
-	tx.OnCommit(s.wake)
+	tx.OnCommit(s.Wake)
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"renga.dev/renga/internal/crm/model"
@@ -20,34 +19,6 @@ const (
 	chunk     = 100         // what one look reads at a time
 )
 
-// Ended is the statement that notes the end of an execution, in the transaction that ends
-// it; false when it is not that of an approval. It is for the engine's store.
-func (s *Approvals) Ended(h *engine.Head) (sqldb.Stmt, bool) {
-	if !strings.HasPrefix(h.GraphID, GraphPrefix) {
-		return sqldb.Stmt{}, false
-	}
-	s.ended.Store(true)
-	return sqldb.Stmt{
-		Query: "INSERT INTO approval_ended (tenant_id, execution) VALUES ($1, $2) ON CONFLICT (tenant_id, execution) " +
-			"DO NOTHING",
-		Args: []any{h.Tenant, h.ID.String()},
-	}, true
-}
-
-// Committed says that something is durable: executions that ended are looked for.
-func (s *Approvals) Committed() {
-	if s.ended.Swap(false) {
-		s.wake()
-	}
-}
-
-func (s *Approvals) wake() {
-	select {
-	case s.wakeup <- struct{}{}:
-	default:
-	}
-}
-
 // Run recalls approvals whose executions were cancelled, and lets stages pass that wait
 // for nobody any more, until ctx ends. Any number of processes may do so.
 func (s *Approvals) Run(ctx context.Context) {
@@ -57,7 +28,7 @@ func (s *Approvals) Run(ctx context.Context) {
 		s.attempt(ctx, "approvals whose executions ended could not be recalled", s.settle)
 		s.attempt(ctx, "the approvers of open stages could not be worked out anew", s.renew)
 		select {
-		case <-s.wakeup:
+		case <-s.Wakeup():
 		case <-tick.C:
 		case <-ctx.Done():
 		}
@@ -88,49 +59,34 @@ func (s *Approvals) places(ctx context.Context, query string, args ...any) (foun
 	return found, err
 }
 
-const selectEnded = "SELECT tenant_id, execution FROM approval_ended WHERE (tenant_id, execution) > ($1, $2) ORDER " +
-	"BY tenant_id, execution LIMIT $3"
+// endedTable queues the executions that have ended.
+const endedTable = "approval_ended"
 
-// settle recalls the approvals of executions that ended without them. One that cannot be
-// does not hold up the others; its error comes at the end.
-func (s *Approvals) settle(ctx context.Context) (failed error) {
-	for at := (place{}); ; {
-		found, err := s.places(ctx, selectEnded, at.tenant, at.id, chunk)
-		if err != nil {
-			return s.Wrap("settle", err)
-		}
-		for _, p := range found {
-			if err := s.settleOne(ctx, p); err != nil {
-				failed = s.Wrap("settle", err)
-			}
-		}
-		if len(found) < chunk {
-			return failed
-		}
-		at = found[len(found)-1]
-	}
+// settle recalls the approvals of executions that ended without them.
+func (s *Approvals) settle(ctx context.Context) error {
+	return s.Wrap("settle", s.Each(ctx, s.DB, s.settleOne))
 }
 
 // settleOne recalls the approval of an execution that ended, if it is still pending:
 // somebody has cancelled the execution itself.
-func (s *Approvals) settleOne(ctx context.Context, p place) error {
-	id, err := flow.ParseID(p.id)
+func (s *Approvals) settleOne(ctx context.Context, tenant, execution string) error {
+	id, err := flow.ParseID(execution)
 	if err != nil {
 		return err
 	}
-	view, err := s.cfg.Engine.Execution(ctx, p.tenant, id, 0)
+	view, err := s.cfg.Engine.Execution(ctx, tenant, id, 0)
 	if err != nil {
 		return err
 	}
 	return s.DB.Write(ctx, sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
-		a, err := scanInstance(tx.Row(ctx, selectByExecution+s.sql.forUpdate, p.tenant, p.id))
+		a, err := scanInstance(tx.Row(ctx, selectByExecution+s.sql.forUpdate, tenant, execution))
 		if errors.Is(err, sqldb.ErrNoRow) || err == nil && a.status != Pending {
-			return tx.Batch(ctx, forgetStmt(p.tenant, p.id))
+			return tx.Batch(ctx, s.Settled(tenant, execution))
 		}
 		if err != nil {
 			return err
 		}
-		w, err := s.begin(ctx, tx, Caller{Tenant: p.tenant, CorrelationID: a.correlationID})
+		w, err := s.begin(ctx, tx, Caller{Tenant: tenant, CorrelationID: a.correlationID})
 		if err != nil {
 			return err
 		}

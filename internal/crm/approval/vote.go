@@ -73,7 +73,7 @@ func (w *session) alive(ctx context.Context, a *instance, results []engine.Resul
 		}
 	}
 	var one int64
-	err := w.Tx.Row(ctx, "SELECT 1 FROM approval_ended WHERE tenant_id = $1 AND execution = $2", w.Caller.Tenant,
+	err := w.Tx.Row(ctx, "SELECT 1 FROM "+endedTable+" WHERE tenant_id = $1 AND execution = $2", w.Caller.Tenant,
 		a.execution).Scan(&one)
 	switch {
 	case errors.Is(err, sqldb.ErrNoRow):

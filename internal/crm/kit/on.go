@@ -97,3 +97,28 @@ func GroupRecords[M any](
 	})
 	return groups, others, nil
 }
+
+// HandleGroups is the HandleAll of a consumer that handles the records which events name in groups, after the other
+// events, which one handles.
+func HandleGroups[M any](
+	one bus.Handler, named func(e *events.Event) (object string, m M, ok bool, err error),
+	handle func(ctx context.Context, tx *sqldb.Tx, g *Group[M]) error,
+) func(context.Context, *sqldb.Tx, []*events.Event) error {
+	return func(ctx context.Context, tx *sqldb.Tx, batch []*events.Event) error {
+		groups, others, err := GroupRecords(batch, named)
+		if err != nil {
+			return err
+		}
+		for _, e := range others {
+			if err := one(ctx, tx, e); err != nil {
+				return err
+			}
+		}
+		for i := range groups {
+			if err := handle(ctx, tx, &groups[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

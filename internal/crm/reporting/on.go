@@ -29,33 +29,23 @@ func (s *Reporting) Consumer() bus.Consumer {
 		kit.On("CampaignMemberChanged", s.onMember),
 	)
 	// The opportunities that events name are counted together, and each once.
-	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, batch []*events.Event) error {
-		groups, others, err := kit.GroupRecords(batch, func(e *events.Event) (string, mention, bool, error) {
-			object, named, err := recordIn(e)
-			return object, named, object == objOpportunity, err
-		})
-		if err != nil {
-			return err
-		}
-		for _, e := range others {
-			if err := c.Handle(ctx, tx, e); err != nil {
-				return err
-			}
-		}
-		for _, g := range groups {
+	c.HandleAll = kit.HandleGroups(c.Handle, opportunityIn,
+		func(ctx context.Context, tx *sqldb.Tx, g *kit.Group[mention]) error {
 			named := map[string]canonical.Stamp{}
 			for _, n := range g.Named {
 				if before, ok := named[n.id]; !ok || before != 0 && (n.version == 0 || n.version > before) {
 					named[n.id] = n.version
 				}
 			}
-			if err := s.refreshOpportunities(ctx, tx, g.Tenant, named); err != nil {
-				return s.Wrap("on", err)
-			}
-		}
-		return nil
-	}
+			return s.Wrap("on", s.refreshOpportunities(ctx, tx, g.Tenant, named))
+		})
 	return c
+}
+
+// opportunityIn is the opportunity that an event concerns; ok is false when it concerns something else.
+func opportunityIn(e *events.Event) (object string, named mention, ok bool, err error) {
+	object, named, err = recordIn(e)
+	return object, named, object == objOpportunity, err
 }
 
 // mention is a record, and the version of it that an event has seen; 0: the event has another version.

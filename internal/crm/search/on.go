@@ -27,24 +27,11 @@ func (s *Search) Consumer() bus.Consumer {
 		kit.Handler{Type: "CampaignMemberChanged", Handle: s.onRecord}, // whose campaigns are indexed
 	)
 	// Records that several events name are indexed together, and once.
-	c.HandleAll = func(ctx context.Context, tx *sqldb.Tx, batch []*events.Event) error {
-		groups, others, err := kit.GroupRecords(batch, recordIn)
-		if err != nil {
-			return err
-		}
-		for _, e := range others {
-			if err := c.Handle(ctx, tx, e); err != nil {
-				return err
-			}
-		}
-		for _, g := range groups {
+	c.HandleAll = kit.HandleGroups(c.Handle, recordIn,
+		func(ctx context.Context, tx *sqldb.Tx, g *kit.Group[string]) error {
 			slices.Sort(g.Named)
-			if err := s.refresh(ctx, tx, g.Tenant, g.Object, slices.Compact(g.Named)...); err != nil {
-				return s.Wrap("on", err)
-			}
-		}
-		return nil
-	}
+			return s.Wrap("on", s.refresh(ctx, tx, g.Tenant, g.Object, slices.Compact(g.Named)...))
+		})
 	return c
 }
 
