@@ -27,6 +27,10 @@ racing := $(patsubst %,./%/...,$(wildcard internal/workflow/expr internal/platfo
 partly := ./client ./internal/platform/bus/... ./internal/platform/gate/... ./internal/httpapi
 RACE ?= Stream|Watch|Race|Meets|Clients|AtOnce|Claim|Drains|Wins|Workers|Processes|Another|Share
 
+# The services and what starts executions: the few tests of theirs in which goroutines meet.
+services := ./internal/crm/... ./internal/inbound ./internal/recheck/... ./internal/schedules
+SERVICES_RACE ?= AtOnce|SameTime|Beside|UnderWriters|InTurns|OneVersion|TwoProcesses|EachOtherUp|OwnDeliveries|OneMonth|AnyProcess|Renewed
+
 # The packages whose tests run on SQLite, and once more on PostgreSQL with the system's. All others
 # choose for themselves. With the quick ones the story of the contract is played on PostgreSQL.
 twice := ./internal/httpapi ./test
@@ -140,7 +144,8 @@ race: ## run the packages in which goroutines meet under the race detector
 	@$(call need,gcc,gcc libc6-dev,the race detector is not run)
 	@$(need-postgres)
 	@if command -v gcc >/dev/null; then set -x; export CGO_ENABLED=1 RENGA_SYSTEM=1; $(GO) test -race -short -timeout 15m $(racing); \
-		$(GO) test -race -short -timeout 15m -parallel 4 -run '$(RACE)' $(partly); fi
+		$(GO) test -race -short -timeout 15m -parallel 4 -run '$(RACE)' $(partly); \
+		$(GO) test -race -short -timeout 15m -parallel 4 -run '$(SERVICES_RACE)' $(services); fi
 
 .PHONY: bench
 bench: ## measure throughput and latency against bare commits and an echo server

@@ -113,7 +113,7 @@ func TestWhatChangesWhileFactsAreReadIsInTheCache(t *testing.T) {
 			r.caches.put(o.id, f.cache)
 			answered, err := w.fromCache(ctx, a, func(*cell) {})
 			if answered {
-				t.Error("the cache tells of a version that was before it")
+				t.Error("the cache answers for a version that was before it")
 			}
 			return err
 		})
@@ -127,8 +127,8 @@ func TestWhatChangesWhileFactsAreReadIsInTheCache(t *testing.T) {
 	})
 }
 
-// TestFactsAreReadBehindReports has reports asked for until one comes from memory.
-func TestFactsAreReadBehindReports(t *testing.T) {
+// TestFactsAreReadBesideReports has reports asked for until one comes from memory.
+func TestFactsAreReadBesideReports(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.cfg.limits.cacheFrom, r.cfg.fewUnreached = 2, -1
 		o, boss, _ := office(r)
