@@ -337,7 +337,7 @@ func TestTheLogIsReadFromAnyPlace(t *testing.T) {
 	}
 }
 
-func TestWhoIsAskingIsTold(t *testing.T) {
+func TestHeadersNameTheCaller(t *testing.T) {
 	s := newServer(t)
 	var header http.Header
 	c := client.New(client.Config{

@@ -98,7 +98,7 @@ func TestAHandlerThatDoesNotStopIsLeftBehind(t *testing.T) {
 	close(release)
 }
 
-func TestResultsThatCannotBeSentAreToldOf(t *testing.T) {
+func TestResultsThatCannotBeSentAreReported(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	var deaf atomic.Bool

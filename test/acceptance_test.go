@@ -53,7 +53,7 @@ func (o *company) finds(user int, q string) int {
 	return len(page.Items)
 }
 
-// counts is how many open opportunities somebody is told of by the pipeline.
+// counts is how many open opportunities the pipeline report shows somebody.
 func (o *company) counts(user int) int {
 	o.t.Helper()
 	var report struct{ Total struct{ Count int } }
@@ -61,7 +61,7 @@ func (o *company) counts(user int) int {
 	return report.Total.Count
 }
 
-// TestAcceptance1WhatIsSavedIsInTheOutboxAndIsDelivered: what was answered is told, also when the
+// TestAcceptance1WhatIsSavedIsInTheOutboxAndIsDelivered: what was answered is published, also when the
 // process dies right behind the answer; what was refused is not.
 func TestAcceptance1WhatIsSavedIsInTheOutboxAndIsDelivered(t *testing.T) {
 	o := newCompany(t, 21)
@@ -83,14 +83,14 @@ func TestAcceptance1WhatIsSavedIsInTheOutboxAndIsDelivered(t *testing.T) {
 		return published
 	})
 	eventually(t, "it is found", settleWithin, func() bool { return o.finds(beside, "webinar") == 1 })
-	eventually(t, "the new owner is told", settleWithin, func() bool {
+	eventually(t, "the new owner is notified", settleWithin, func() bool {
 		return o.total("/automation/inbox", "X-User-Id", officeID(20+beside)) == 2 // of the record and of its stage
 	})
 }
 
-// TestAcceptance2ReceiversTellDuplicatesByTheirEventID: all events come again to everybody, of
+// TestAcceptance2ReceiversDetectDuplicatesByEventID: all events come again to everybody, of
 // the outbox and of a carrier that has lost all that it had, and nothing happens.
-func TestAcceptance2ReceiversTellDuplicatesByTheirEventID(t *testing.T) {
+func TestAcceptance2ReceiversDetectDuplicatesByEventID(t *testing.T) {
 	o := newCompany(t, 22)
 	o.put("/metadata/workflow-rules/"+officeID(51), map[string]any{
 		"name": "Welcome", "object": "Opportunity", "on": []string{"create"}, "when": "after",
@@ -144,7 +144,7 @@ func TestAcceptance3ReceiversIgnoreOldEventsByTheirVersion(t *testing.T) {
 	}
 	for user := range 3 {
 		if n := o.total("/automation/inbox", "X-User-Id", officeID(20+user)); n > 0 {
-			t.Errorf("user %d was told %d times by old events", user, n)
+			t.Errorf("old events notified user %d %d times", user, n)
 		}
 	}
 	if o.finds(below, "webinar") != 1 || o.finds(beside, "webinar") != 0 || o.counts(below) != 1 ||
@@ -171,7 +171,7 @@ func TestAcceptance4EveryServiceFollowsTheRecords(t *testing.T) {
 		map[string]any{"fields": map[string]any{"Amount": 1}}, nil, "If-Match", "*"); status != 409 {
 		t.Errorf("Approval: the field is not locked: %d %s", status, text)
 	}
-	o.settle() // nobody is told of an approval that waits no more
+	o.settle() // an approval that waits no more notifies nobody
 	o.send(http.MethodPost, "/approvals/"+a.ID+"/decide", map[string]string{"decision": "APPROVED"}, nil, "X-User-Id",
 		officeID(20+boss))
 	o.amend("Opportunity", id, map[string]any{"fields": map[string]any{"Amount": 250}})
@@ -183,7 +183,7 @@ func TestAcceptance4EveryServiceFollowsTheRecords(t *testing.T) {
 		t.Error("Reporting: others count it than the owner and who is above")
 	}
 	if n := o.total("/automation/inbox", "X-User-Id", officeID(20+boss)); n != 1 {
-		t.Errorf("Automation: the boss was told %d times that an approval waits", n)
+		t.Errorf("Automation: the boss was notified %d times that an approval waits", n)
 	}
 	o.amend("Opportunity", id, map[string]any{"ownerId": officeID(20 + beside), "fields": map[string]any{
 		"StageName": "Closed Won",

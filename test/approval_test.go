@@ -48,7 +48,7 @@ func TestTheProgramLetsRecordsBeApproved(t *testing.T) {
 		"locked until the approval "+id) {
 		t.Errorf("got %s", out)
 	}
-	eventually(t, "Anna is told", signalTimeout, func() bool {
+	eventually(t, "Anna is notified", signalTimeout, func() bool {
 		return strings.Contains(renga(0, "automation", "inbox", "--as", "0199c1a4-0000-7000-8000-000000000021"),
 			"An approval waits for your decision.")
 	})

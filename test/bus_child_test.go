@@ -351,7 +351,7 @@ func (p *busProcess) awaitIdle(ctx context.Context) {
 	}
 }
 
-// undone counts what consumers have still to do: what they have neither taken nor buried
+// undone counts what consumers have still to do: what they have neither handled nor moved to the DLQ
 // nor parked behind a dead letter, and letters that are driven again by themselves unless
 // they wait behind one that is not.
 func (p *busProcess) undone(ctx context.Context) (left int, err error) {

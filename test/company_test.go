@@ -108,9 +108,9 @@ func (o *company) replay(consumer string) taken {
 	return r.Counts
 }
 
-// settle waits until nothing is left to be done: everything that was told is published,
+// settle waits until nothing is left to be done: every event is published,
 // nothing is being rebuilt or waits to be started, and when all events come again to all
-// services, nobody finds one that is new, and nothing else is told.
+// services, nobody finds one that is new, and nothing else is published.
 func (o *company) settle() {
 	o.t.Helper()
 	eventually(o.t, "everything is at rest", settleWithin, func() bool {

@@ -19,7 +19,7 @@ import (
 func TestTheProgramServesDeadLetters(t *testing.T) {
 	at := newSite(t)
 	const tenant, id = "00000000-0000-0000-0000-000000000000", "0199c1a3-dead-7000-8000-000000000001"
-	bury(t, at, tenant, id)
+	deadLetter(t, at, tenant, id)
 	c := serve(t, at)
 	renga := func(want int, args ...string) string {
 		t.Helper()
@@ -67,8 +67,8 @@ func TestTheProgramServesDeadLetters(t *testing.T) {
 	}
 }
 
-// bury puts a dead letter into the database of a site that no program runs on.
-func bury(t *testing.T, at site, tenant, id string) {
+// deadLetter puts a dead letter into the database of a site that no program runs on.
+func deadLetter(t *testing.T, at site, tenant, id string) {
 	t.Helper()
 	db, err := app.OpenDB(t.Context(), at.place())
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestTheProgramKeepsDefinitionsAndTellsOfThem goes through the wiring of the whole
+// TestTheProgramStoresDefinitionsAndPublishesTheirEvents goes through the wiring of the whole
 // program: what is defined on the command line is announced on NATS, outlives a process
 // that is killed, and is described to its users.
-func TestTheProgramKeepsDefinitionsAndTellsOfThem(t *testing.T) {
+func TestTheProgramStoresDefinitionsAndPublishesTheirEvents(t *testing.T) {
 	at := newSite(t)
 	c := serve(t, at)
 	renga := func(want int, args ...string) string {

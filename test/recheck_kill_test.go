@@ -224,7 +224,7 @@ func (k *recheckKill) audit(ctx context.Context) {
 			Of string `json:"of"`
 		}
 		if err := json.Unmarshal(s.Metrics, &metrics); err != nil || s.LastCheckedAt == nil || s.Health != sdk.Healthy {
-			k.t.Errorf("strategy %s was never told of its checks: %+v (%v)", s.ID, s, err)
+			k.t.Errorf("strategy %s never got its checks: %+v (%v)", s.ID, s, err)
 		}
 		if _, known := k.asked[metrics.Of]; !known {
 			k.t.Errorf("strategy %s has figures of %q, which nobody asked for", s.ID, metrics.Of)
@@ -267,6 +267,6 @@ func (k *recheckKill) batch(ctx context.Context, c *sdk.Client, id string, batch
 	}
 	batches[name] = true
 	if _, known := k.asked[in.RequestID]; !known {
-		k.t.Errorf("execution %s is of a request that nobody was told of", id)
+		k.t.Errorf("execution %s is of a request that no answer named", id)
 	}
 }

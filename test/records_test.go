@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestTheProgramKeepsRecordsAndTellsOfThem goes through the wiring of the whole program:
+// TestTheProgramStoresRecordsAndPublishesTheirEvents goes through the wiring of the whole program:
 // records are made, changed and converted on the command line, outlive a process that is
 // killed, and their events go out.
-func TestTheProgramKeepsRecordsAndTellsOfThem(t *testing.T) {
+func TestTheProgramStoresRecordsAndPublishesTheirEvents(t *testing.T) {
 	at := newSite(t)
 	c := serve(t, at)
 	renga := func(want int, args ...string) string {

@@ -60,10 +60,10 @@ func TestTheProcessEndsWhenItsDataFolderIsGone(t *testing.T) {
 	}
 }
 
-// TestALostLogAndAnOldDatabaseAreToldAtTheStart starts a server on what a careless restore
+// TestALostLogAndAnOldDatabaseAreReportedAtTheStart starts a server on what a careless restore
 // leaves: a database without its write-ahead log after a kill, and one that is older than the
 // streams beside it.
-func TestALostLogAndAnOldDatabaseAreToldAtTheStart(t *testing.T) {
+func TestALostLogAndAnOldDatabaseAreReportedAtTheStart(t *testing.T) {
 	tier.System(t)
 	onSQLite(t)
 	at := newSite(t)

@@ -11,7 +11,7 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// noteCancels writes the entries of the audit log that tell of cancels, in the
+// noteCancels writes the entries of the audit log about cancels, in the
 // transaction of their rows in the engine's log.
 func noteCancels(all []engine.Canceled) ([]sqldb.Stmt, error) {
 	stmts := make([]sqldb.Stmt, len(all))

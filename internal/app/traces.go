@@ -59,7 +59,7 @@ func newTracer(t *gate.Telemetry, databaseURL string) tracer {
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// tracedEngine tells of the commits of the engine that requests wait for. The commit
+// tracedEngine traces the commits of the engine that requests wait for. The commit
 // itself is shared with others, and done by whoever comes first, so it is nobody's.
 type tracedEngine struct {
 	Engine

@@ -208,7 +208,7 @@ func (b *recordsBench) fillOffice(ctx context.Context) error {
 	})
 }
 
-// What reporting would have counted of the opportunities, had it been told of each.
+// What reporting would have counted of the opportunities, had it consumed the events of each.
 const insertFact = "INSERT INTO reporting_opportunity (tenant_id, id, version, owner_id, stage, status, category, " +
 	"month, campaign_id, amount, weighted) "
 

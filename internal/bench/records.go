@@ -140,7 +140,7 @@ func (b *recordsBench) checks(ctx context.Context) error {
 }
 
 // sample measures something, after a warm-up. What the server had no time for counts with
-// the time that it took to say so, and is told at the end.
+// the time that it took to say so, and is reported at the end.
 func (b *recordsBench) sample(n int, do func(i int) error) (took spans, err error) {
 	if b.short() {
 		n /= 10
@@ -290,7 +290,7 @@ func (b *recordsBench) lags(ctx context.Context) error {
 	return nil
 }
 
-// steady updates records at a steady rate until ctx ends, and tells of each bulk that is
+// steady updates records at a steady rate until ctx ends, and reports each bulk that is
 // answered. When too many are not, it waits, and the rate is lower.
 func (b *recordsBench) steady(ctx context.Context, answered func(client int)) error {
 	tick := time.NewTicker(time.Second * recordBulk / steadyRate)

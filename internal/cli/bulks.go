@@ -18,7 +18,7 @@ type bulks[B, I any] struct {
 	many     string // what their items are
 	shown    func(*B) bulk
 	items    table[I]
-	refusals bool // the exit code tells of refused items, too
+	refusals bool // the exit code reflects refused items, too
 }
 
 type bulkAPI[B, I any] interface {

@@ -84,7 +84,7 @@ type dlqSkipCmd struct {
 
 func (dlqSkipCmd) Help() string {
 	return `The events count as taken without any effect, and what waits behind their keys goes on. Older ones of a
-key that are still open, of a consumer that continues, are STALE from then on: renga dlq show tells of them. Flags
+key that are still open, of a consumer that continues, are STALE from then on: renga dlq show lists them. Flags
 instead of ids choose a set, as in renga dlq redrive.
 
 Examples:

@@ -41,7 +41,7 @@ func TestTheTokenOfWorkflowEventsIsShownAndNeverPrinted(t *testing.T) {
 	}
 }
 
-func TestAnEventWithoutAnAnswerTellsItsKey(t *testing.T) {
+func TestAnEventWithoutAnAnswerShowsItsKey(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -125,7 +125,7 @@ func TestWithoutAServerItSaysHowToStartOne(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsNoneIsTold(t *testing.T) {
+func TestAnAddressThatIsNoServerIsReported(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
 	r := &rig{t: t, clock: &clock{}}
@@ -155,8 +155,8 @@ func TestWhatNoHeaderHoldsIsRefused(t *testing.T) {
 	}
 }
 
-// TestWhoMayTryAgainIsToldHow asks a server that cannot do it now.
-func TestWhoMayTryAgainIsToldHow(t *testing.T) {
+// TestAnErrorThatMayPassSaysHowToRetry asks a server that cannot do it now.
+func TestAnErrorThatMayPassSaysHowToRetry(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "60") // longer than the program waits
 		w.WriteHeader(http.StatusServiceUnavailable)

@@ -8,9 +8,9 @@ import (
 	"renga.dev/renga/client"
 )
 
-// TestWhyTellsTheEndOfALongLog refuses hundreds of commands before and after a
+// TestWhyShowsTheEndOfALongLog refuses hundreds of commands before and after a
 // cancel: the explanation stays short and names the one that decided.
-func TestWhyTellsTheEndOfALongLog(t *testing.T) {
+func TestWhyShowsTheEndOfALongLog(t *testing.T) {
 	r := newRig(t, options{})
 	id := r.orders(1)[0]
 	c := client.New(client.Config{URL: r.url})

@@ -117,7 +117,7 @@ func (d *demoWorker) handle(ctx context.Context, t *client.Task) (any, error) {
 	return map[string]any{"took": span(time.Since(began))}, nil
 }
 
-// note tells of a task that was worked on, and ends when there were enough.
+// note reports a task that was worked on, and ends when there were enough.
 func (d *demoWorker) note(t *client.Task, outcome string, took time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -40,7 +40,7 @@ const (
 	dayLayout     = "2006-01-02"
 )
 
-// marker is the definition that tells of demo data: where it stands, some was loaded.
+// marker is the definition that marks demo data: where it stands, some was loaded.
 func (d *company) marker() definition {
 	return definition{client.DefinePermissionSet, d.id("permission set", "marker"), map[string]any{
 		"name": "Demo data", "description": fmt.Sprintf(markerForm, d.seed, d.size, d.day.Format(dayLayout)),

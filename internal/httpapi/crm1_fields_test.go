@@ -95,7 +95,7 @@ func TestWhatAFieldKeepsFromSomebodyIsNowhereForHer(t *testing.T) {
 		if text := string(r.body); strings.Contains(text, secret) && !strings.Contains(ask.path, secret) {
 			t.Errorf("%s %s shows it: %s", r.asked, ask.body, text)
 		} else if strings.Contains(text, "Hidden__c") && !strings.Contains(ask.path+ask.body, "Hidden__c") &&
-			!strings.HasPrefix(ask.path, "/audit") { // which tells of definitions
+			!strings.HasPrefix(ask.path, "/audit") { // which shows definitions
 			t.Errorf("%s %s names the field: %s", r.asked, ask.body, text)
 		}
 	}
@@ -128,7 +128,7 @@ func TestEventsDoNotNameWhatIsGivenToSomeOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	letter := s.bury("search", events.Event{
+	letter := s.deadLetter("search", events.Event{
 		ID: uid(0x42), Type: "StageChanged", Tenant: own, CorrelationID: uid(0x43), Key: events.RecordKey("Opportunity",
 			own, id), Version: 1, Payload: payload,
 	})[0]

@@ -14,14 +14,14 @@ func TestDeadLettersAreDecidedAboutInABulk(t *testing.T) {
 	for i := range 12 {
 		batch = append(batch, s.mail.Deleted(own, fmt.Sprint("x", i)))
 	}
-	ids := s.bury("search", batch...)
+	ids := s.deadLetter("search", batch...)
 	s.mail.Fail(batch[3].Key)
 	r := s.post("/events/bulks",
 		`{"command":"dlq.redrive","filter":{"consumer":"search","reasonClass":"infra"},"reason":"back"}`, "X-User-Id",
 		"ann").
 		is(202).has("status", "PREVIEW").has("total", "12")
 	path := "/events/bulks/" + r.text("bulkId")
-	late := s.bury("search", s.mail.Deleted(own, "late"))[0] // not in the set
+	late := s.deadLetter("search", s.mail.Deleted(own, "late"))[0] // not in the set
 	s.get(path+"/items?page_size=10&page=2").is(200).has("total", "12").has("items.1.status", "PENDING").
 		has("items.1.foreseen", `{"status":"OPEN","verdict":"WILL_APPLY"}`).has("items.1.result", "<none>")
 	s.get(path).is(200).has("filter", `{"consumer":"search","reasonClass":"infra"}`).has("command", "dlq.redrive").has(

@@ -22,8 +22,8 @@ const (
 	other = "11111111-1111-1111-1111-111111111111"
 )
 
-// bury publishes events that fail for good and gives their dead letters.
-func (s *server) bury(consumer string, batch ...events.Event) (ids []string) {
+// deadLetter publishes events that fail for good and gives their dead letters.
+func (s *server) deadLetter(consumer string, batch ...events.Event) (ids []string) {
 	s.t.Helper()
 	for _, l := range s.mail.Kill(consumer, batch...) {
 		ids = append(ids, l.ID)

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestATenantDecidesWhatOthersAreToldOfItsExecutions(t *testing.T) {
+func TestATenantDecidesWhichEventsOfItsExecutionsArePublished(t *testing.T) {
 	s := newServer(t)
 	s.get("/events/settings").is(200).has("executions", "default")
 	for _, word := range []string{"all", "none", "none", "default"} {

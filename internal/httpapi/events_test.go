@@ -53,7 +53,7 @@ func TestSchemasOfEventsAreServed(t *testing.T) {
 func TestADeadLetterIsDrivenAgain(t *testing.T) {
 	s := withConsumers(t)
 	e, behind := s.mail.Deleted(own, "x"), s.mail.Deleted(own, "x")
-	id := s.bury("search", e)[0]
+	id := s.deadLetter("search", e)[0]
 	path := "/events/dlq/" + id
 	s.mail.Fail(e.Key)
 	s.mail.Publish(behind)
@@ -104,7 +104,7 @@ func TestADeadLetterIsDrivenAgain(t *testing.T) {
 
 func TestADeadLetterIsSkippedWithAReason(t *testing.T) {
 	s := withConsumers(t)
-	id := s.bury("search", s.mail.Deleted(own, "x"))[0]
+	id := s.deadLetter("search", s.mail.Deleted(own, "x"))[0]
 	path := "/events/dlq/" + id + "/skip"
 	for body, words := range map[string][]string{
 		``:                              {"a skip needs a reason"},
@@ -142,7 +142,7 @@ func TestADeadLetterIsSkippedWithAReason(t *testing.T) {
 func TestARedriveThatBreaksTheOrderIsRefused(t *testing.T) {
 	s := withConsumers(t)
 	batch := []events.Event{s.mail.OwnerChanged(own, "x"), s.mail.OwnerChanged(own, "x")}
-	ids := s.bury("mailer", batch...)
+	ids := s.deadLetter("mailer", batch...)
 	s.post("/events/dlq/"+ids[1]+"/redrive", `{"dryRun":true}`).is(200).has("verdict", "BREAKS_ORDER")
 	s.post("/events/dlq/"+ids[1]+"/redrive", "").refusedBy("key_order").has("error.details.state",
 		`{"deadLetter":"OPEN","verdict":"BREAKS_ORDER"}`).
@@ -158,7 +158,7 @@ func TestARedriveThatBreaksTheOrderIsRefused(t *testing.T) {
 func TestNobodySeesWhatIsOfAnotherTenant(t *testing.T) {
 	s := withConsumers(t)
 	mine, theirs := s.mail.Deleted(own, "x"), s.mail.Deleted(other, "x")
-	id := s.bury("search", mine, theirs)[0]
+	id := s.deadLetter("search", mine, theirs)[0]
 	replay := s.post("/events/replays", `{"consumer":"search","from":"2020-01-01T00:00:00Z"}`).
 		is(202).
 		text("replayId")

@@ -145,7 +145,7 @@ func TestAnIDInUpperCaseIsTheSamePath(t *testing.T) {
 	}
 }
 
-func TestAKeyIsForgottenAfterThirtyDays(t *testing.T) {
+func TestAKeyExpiresAfterThirtyDays(t *testing.T) {
 	s := newServer(t)
 	e := s.create(linear("default", "a"))
 	create := s.postOnce("k", "/executions", `{"graphId":"g"}`).is(202)

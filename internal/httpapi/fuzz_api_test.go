@@ -113,7 +113,7 @@ func newFuzz(t *testing.T) *fuzz {
 		f.furnish(laneTenant(i))
 		for n := range 5 {
 			record := fmt.Sprintf("%d-%d", i, n)
-			f.bury("search", f.mail.Deleted(laneTenant(i), record))
+			f.deadLetter("search", f.mail.Deleted(laneTenant(i), record))
 		}
 	}
 	return f
@@ -390,7 +390,7 @@ func (f *fuzz) report(took time.Duration) {
 	}
 }
 
-// never are the operations that were not answered with success, of how many; unasked is told of
+// never are the operations that were not answered with success, of how many; unasked gets
 // those that were not even asked.
 func (f *fuzz) never(unasked func(operation string)) (never []string, count int) {
 	for _, operation := range asPublished().operations() {

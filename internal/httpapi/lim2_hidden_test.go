@@ -156,9 +156,9 @@ func TestACursorIsOfItsSearch(t *testing.T) {
 	}
 }
 
-// TestPositionsTellNothing looks at where events are in the outbox, as two tenants do who
+// TestPositionsRevealNothing looks at where events are in the outbox, as two tenants do who
 // must not learn from it how much the other announced.
-func TestPositionsTellNothing(t *testing.T) {
+func TestPositionsRevealNothing(t *testing.T) {
 	s := withConsumers(t)
 	as := []string{"X-Tenant-Id", other}
 	for i := range 4 {

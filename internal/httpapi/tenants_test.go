@@ -67,7 +67,7 @@ type onlooker struct {
 // everybodys are the path parameters that name the same for all tenants.
 var everybodys = []string{"object", "eventType", "memberType"}
 
-// wide are the operations that tell of the system as a whole, beside what they tell of a
+// wide are the operations that describe the system as a whole, beside what they show of a
 // tenant: their answers depend on what others do, but name nobody.
 var wide = map[string]bool{"listConsumers": true, "getOutbox": true, "followEvents": true, "metrics": true}
 
@@ -192,7 +192,7 @@ func (o *onlooker) silent(got reply, before ...string) {
 	said := strings.Join(before, "\n")
 	for _, id := range anID.FindAllString(string(got.body)+fmt.Sprint(got.header), -1) {
 		if o.ids[id] && !strings.Contains(said, id) {
-			o.t.Errorf("%s as another tenant tells of %s: %s", got.asked, id, got.body)
+			o.t.Errorf("%s as another tenant shows %s: %s", got.asked, id, got.body)
 		}
 	}
 }
@@ -279,7 +279,7 @@ func (o *onlooker) complete() {
 		}
 	}
 	if len(o.ids) < 50 {
-		o.t.Errorf("the story told of %d ids only", len(o.ids))
+		o.t.Errorf("the story showed %d ids only", len(o.ids))
 	}
 }
 

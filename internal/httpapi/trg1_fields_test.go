@@ -169,7 +169,7 @@ func TestBadInputIsRefusedWithAMessageThatNamesTheField(t *testing.T) {
 	s.summary("").has("recent.0.source", strings.Repeat("語", 255))
 }
 
-func TestWhatCannotBeReadAtAllIsRefusedAndPutDown(t *testing.T) {
+func TestAnUnreadableDeliveryIsRefusedAndAudited(t *testing.T) {
 	s := newServer(t)
 	s.template("a", "", "preflight external_event")
 	for _, c := range []struct {

@@ -64,7 +64,7 @@ func TestOfDeliveriesAtOnceOneStartsARunAndAllNameIt(t *testing.T) {
 		"by_status.skipped", fmt.Sprint(rounds*(at-1)))
 }
 
-func TestAKeyIsForgottenByCountAndByTime(t *testing.T) {
+func TestAKeyExpiresByCountAndByTime(t *testing.T) {
 	o := options{}
 	o.trigger.MaxReceipts, o.trigger.TTL = 3, 48*time.Hour
 	s := newServerWith(t, o)

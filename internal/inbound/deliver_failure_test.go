@@ -94,7 +94,7 @@ type failing struct {
 
 func (f failing) Do(context.Context, engine.Unit) ([]engine.Result, error) { return nil, f.err }
 
-func TestWhatFailsIsPutDownAsFailed(t *testing.T) {
+func TestAFailedDeliveryIsInTheAuditLog(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.template("close", closing)
 		for _, tt := range []struct {
@@ -157,7 +157,7 @@ func (f forgetful) Do(ctx context.Context, u engine.Unit) ([]engine.Result, erro
 	return nil, errors.Join(f.err, err)
 }
 
-func TestARunWhoseCommitWasInDoubtIsNotPutDownAsFailedToo(t *testing.T) {
+func TestARunWhoseCommitWasInDoubtIsNotAuditedAsFailedToo(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.template("close", closing)
 		doubt := &fault.Error{Kind: fault.Unavailable, Code: "TIMEOUT", Message: "nobody knows"}
@@ -213,7 +213,7 @@ func (r *rig) exec(query string) {
 	}
 }
 
-func TestACallerThatGoesAwayIsPutDown(t *testing.T) {
+func TestACallerThatDisconnectsIsInTheAuditLog(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.template("close", closing)
 		gone, cancel := context.WithCancel(t.Context())

@@ -239,7 +239,7 @@ func TestAFileThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 }
 
 // A disk that stays full fills no log.
-func TestAFileThatCannotBeWrittenIsToldOfOnce(t *testing.T) {
+func TestAFileThatCannotBeWrittenIsLoggedOnce(t *testing.T) {
 	r := newRig(t, sqldb.Config{Path: filepath.Join(t.TempDir(), "test.db")})
 	dir := filepath.Join(t.TempDir(), "data")
 	if err := os.WriteFile(dir, nil, 0o600); err != nil { // where the folder should be

@@ -77,8 +77,8 @@ func TestAnOlderCheckDoesNotReplaceANewer(t *testing.T) {
 	}
 }
 
-// TestRequestsAreForgottenAfterTheirTime puts the clock forward and looks what is left.
-func TestRequestsAreForgottenAfterTheirTime(t *testing.T) {
+// TestRequestsAreDeletedAfterTheirRetention puts the clock forward and looks what is left.
+func TestRequestsAreDeletedAfterTheirRetention(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.put("a", `{"name":"n"}`)
 		now := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)

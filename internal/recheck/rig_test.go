@@ -127,7 +127,7 @@ func (r *rig) deleteOld(re *Rechecks, before time.Time) (more bool) {
 	return more
 }
 
-// message is what a caller is told of a refusal, "" when it is none.
+// message is the message of a refusal, "" when it is none.
 func message(err error) string {
 	if failure, ok := fault.As(err); ok && failure.Kind == fault.Invalid {
 		return failure.Message

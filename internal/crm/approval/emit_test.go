@@ -38,7 +38,7 @@ ApprovalSubmitted Approval:A:APPROVAL 2026-01-10T14:00:00.000Z
 `)
 		r.at("2026-01-10T14:30:00.000Z")
 		r.decide(mia, v.ID, Approved)
-		golden("\n") // nobody is told of stages between
+		golden("\n") // stages between publish nothing
 		r.at("2026-01-10T15:00:00.000Z")
 		r.decide(vic, v.ID, Approved)
 		golden(`

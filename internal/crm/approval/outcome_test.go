@@ -183,8 +183,8 @@ func TestTheOutcomeIsWrittenIntoTheRecordOnce(t *testing.T) {
 	})
 }
 
-// TestAnOutcomeThatIsRefusedIsTold has an outcome that the field cannot have any more.
-func TestAnOutcomeThatIsRefusedIsTold(t *testing.T) {
+// TestARefusedOutcomeNotifiesTheUsers has an outcome that the field cannot have any more.
+func TestARefusedOutcomeNotifiesTheUsers(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.staff()
 		r.define(settling())

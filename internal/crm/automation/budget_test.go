@@ -146,7 +146,7 @@ func (r *rig) notes() (n int) {
 // One action may tell as many users as an action tells; actions of an event that together tell
 // more than there is room for in a transaction are refused, and events that were taken together
 // are taken one by one.
-func TestActionsOfAnEventThatTellTooManyAreADeadLetterThatNamesTheRule(t *testing.T) {
+func TestAnEventThatNotifiesTooManyUsersIsADeadLetterThatNamesTheRule(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.crowds(automation.MaxRecipients)
@@ -178,7 +178,7 @@ func TestActionsOfAnEventThatTellTooManyAreADeadLetterThatNamesTheRule(t *testin
 
 // A job takes as many records at a time as there is room for the notes about them. Actions that
 // have no room even on one record fail by themselves.
-func TestAJobThatTellsManyTakesFewerRecords(t *testing.T) {
+func TestAJobThatNotifiesManyTakesFewerRecords(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.at("2026-01-10T12:00:00Z")

@@ -352,7 +352,7 @@ func TestAnActionThatIsRefusedIsADeadLetterAndLeavesNothingBehind(t *testing.T) 
 	})
 }
 
-func TestPeopleAreToldWhatEventsMeanForThem(t *testing.T) {
+func TestEventsNotifyTheUsersWhomTheyConcern(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, r *rig) {
 		opp := r.create("Opportunity", `{"Name":"D","StageName":"Prospecting","CloseDate":"2026-02-28"}`)

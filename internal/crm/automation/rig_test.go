@@ -186,7 +186,7 @@ func (r *rig) serve() {
 	})
 }
 
-// define stores a definition, which tells of it.
+// define stores a definition and publishes it.
 func (r *rig) define(kind model.Kind, id, body string) {
 	r.Helper()
 	if _, _, err := r.metadata.Put(r.Context(), metadata.Change{

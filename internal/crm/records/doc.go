@@ -4,7 +4,7 @@
 //
 // A change is decided by a pure function (decide.go) from the record as it is, what the
 // caller wants and the tenant's model, and gives the record as it will be, the fields that
-// changed and the events that tell of it. One transaction holds the rows, decides, and
+// changed and its events. One transaction holds the rows, decides, and
 // writes rows, history and events. Many changes of one request are decided one after the
 // other on what was read at once, and written at once.
 //

@@ -78,9 +78,9 @@ func user(id, name string, sets ...string) model.Definition {
 	}}
 }
 
-// TestEveryChangeTellsExactlyWhatItMust is the table of emission: what is done, and the
+// TestEveryChangePublishesExactlyItsEvents is the table of emission: what is done, and the
 // events that follow with all of their fields.
-func TestEveryChangeTellsExactlyWhatItMust(t *testing.T) {
+func TestEveryChangePublishesExactlyItsEvents(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.Define(tenantA, user(ann, "Ann"), user(ben, "Ben"),
 			model.Definition{Kind: model.KindGroup, ID: queue, Value: &model.Group{
@@ -131,9 +131,9 @@ func TestEveryChangeTellsExactlyWhatItMust(t *testing.T) {
 	})
 }
 
-// TestTeamsMembersAndConversionsTellExactlyWhatTheyMust is the second half of the table of
+// TestTeamsMembersAndConversionsPublishExactlyTheirEvents is the second half of the table of
 // emission.
-func TestTeamsMembersAndConversionsTellExactlyWhatTheyMust(t *testing.T) {
+func TestTeamsMembersAndConversionsPublishExactlyTheirEvents(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.Define(tenantA, user(ann, "Ann"), user(ben, "Ben"))
 		r.older(tenantA)
@@ -224,9 +224,9 @@ func TestTeamsMembersAndConversionsTellExactlyWhatTheyMust(t *testing.T) {
 	})
 }
 
-// TestWhatGoesWithARecordIsTold is the third part of the table of emission: what a deletion
+// TestADeletionPublishesAllThatItRemoves is the third part of the table of emission: what a deletion
 // takes along, and what a new tenant keeps out of events.
-func TestWhatGoesWithARecordIsTold(t *testing.T) {
+func TestADeletionPublishesAllThatItRemoves(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		r.Define(tenantA, user(ann, "Ann"), user(ben, "Ben"))
 		s := &script{rig: r, names: map[string]string{

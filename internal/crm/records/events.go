@@ -35,7 +35,7 @@ func names(changes []change) []string {
 	return all
 }
 
-// createdEvent tells of a new record: its fields, but for the values of sensitive ones.
+// createdEvent is the event about a new record: its fields, but for the values of sensitive ones.
 func createdEvent(r *model.Record, changes []change) events.Payload {
 	fields := make(map[string]jsontext.Value, len(changes))
 	for i := range changes {
@@ -49,7 +49,7 @@ func createdEvent(r *model.Record, changes []change) events.Payload {
 	}
 }
 
-// updatedEvents tells of a change: what changed, then another owner, then another stage.
+// updatedEvents are the events of a change: what changed, then another owner, then another stage.
 func updatedEvents(m *model.Model, before, after *model.Record, changes []change) []events.Payload {
 	updated := events.RecordUpdated{
 		ObjectName: after.Object, RecordID: after.ID, OwnerID: after.OwnerID, ChangedFields: names(changes),
@@ -79,7 +79,7 @@ func updatedEvents(m *model.Model, before, after *model.Record, changes []change
 	return payloads
 }
 
-// stageEvent tells of another stage, without what is sensitive.
+// stageEvent is the event about another stage, without what is sensitive.
 func stageEvent(m *model.Model, before, after *model.Record) events.Payload {
 	old, now := values(before.Fields), values(after.Fields)
 	open := func(field, value string) string {

@@ -182,7 +182,7 @@ func (d *MemberDraft) over(m *Member) error {
 	return nil
 }
 
-// memberChanges is what there is to tell of a member, in order.
+// memberChanges are the changes of a member that are published, in order.
 func memberChanges(created bool, was, now *Member) (changes []string) {
 	if created {
 		return []string{memberAdded}
@@ -211,7 +211,7 @@ func (w *session) publishMember(ctx context.Context, campaign *model.Record, m *
 	return w.bump(ctx, &next, payloads...)
 }
 
-// memberEvent tells of a member of a campaign, in the version of the campaign.
+// memberEvent is the event about a member of a campaign, in the version of the campaign.
 func (w *session) memberEvent(campaign *model.Record, change string, m *Member) events.Payload {
 	name := campaign.Name
 	if w.Model.Sensitive(objCampaign, "Name") {

@@ -40,7 +40,7 @@ func (s consumer) settle(ctx context.Context, tx *sqldb.Tx, e *events.Event, app
 	})
 }
 
-// noteOutcome notes what became of the outcome of an approval, and tells of one that was
+// noteOutcome notes what became of the outcome of an approval, and publishes one that was
 // refused.
 func (s consumer) noteOutcome(ctx context.Context, tx *sqldb.Tx, e *events.Event, approval string, o model.Outcome,
 	got model.Settled,

@@ -13,7 +13,7 @@ import (
 )
 
 // Set writes fields of some different records of an object for the server itself, in the
-// transaction of the one who asks, and tells of it. Rules and locks hold as for everybody.
+// transaction of the one who asks, and publishes it. Rules and locks hold as for everybody.
 func (s *Records) Set(ctx context.Context, tx *sqldb.Tx, tenant, correlation, object string, changes []model.Change) (
 	[]model.Changed, error,
 ) {

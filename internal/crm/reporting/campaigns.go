@@ -75,7 +75,7 @@ var campaignMeasures = []measure{
 	rated("responseRate", nResponded, nMembers),
 }
 
-// campaigns is what came of the campaigns that the caller sees: their members, and the
+// campaigns is the outcome of the campaigns that the caller sees: their members, and the
 // leads and opportunities that it sees, too.
 func (w *session) campaigns(ctx context.Context, q *Query) (t Table, err error) {
 	if q.GroupBy != nil {

@@ -42,7 +42,7 @@ func office(r *rig) (t *tenant, boss, clerk string) {
 	return t, boss, clerk
 }
 
-func TestWhatACallerMayNotReadIsNotToldInSums(t *testing.T) {
+func TestSumsDoNotRevealWhatACallerMayNotRead(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		o, boss, clerk := office(r)
 		o.create("Opportunity", boss, map[string]any{

@@ -123,8 +123,8 @@ func TestAnExclusiveProcessTakesOverAtOnce(t *testing.T) {
 	})
 }
 
-// TestRunWorksUntilItIsToldToEnd lets Run do everything by itself.
-func TestRunWorksUntilItIsToldToEnd(t *testing.T) {
+// TestRunWorksUntilItsContextEnds lets Run do everything by itself.
+func TestRunWorksUntilItsContextEnds(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		const size = freezeChunk + workChunk
 		ended := make(chan string, 1)

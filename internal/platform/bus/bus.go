@@ -258,7 +258,7 @@ var Points = []string{
 	"outbox.committed",
 	"outbox.written",
 	"reader.before-commit",
-	"reader.buried",
+	"reader.dead",
 	"reader.committed",
 	"reader.decided",
 	"reader.doubt",

@@ -148,7 +148,7 @@ func (dq *deadLetterQueue) add(
 		string(class), code, string(advice), last.Error, last.Attempt, text, history[0].At, t.now,
 		dq.redriveAt(cause, t.now), it.Body).Scan(&num)
 	t.deadKeys = append(t.deadKeys, e.Key)
-	dq.bus.cfg.Passed("reader.buried")
+	dq.bus.cfg.Passed("reader.dead")
 	return num, err
 }
 

@@ -93,7 +93,7 @@ func TestNobodySeesTheDeadLettersOfOthers(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		c := newCrew()
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
-		l := r.bury(b, c, r.event("x"))[0]
+		l := r.deadLetter(b, c, r.event("x"))[0]
 		if page, total, err := b.DeadLetters(t.Context(), tenantB, bus.DeadFilter{}, 0, 10); err != nil || total != 0 ||
 			len(page) != 0 {
 			t.Errorf("a list: %v %d %v", page, total, err)
@@ -190,7 +190,7 @@ func TestSensitiveFieldsAreNotShown(t *testing.T) {
 			event    events.Event
 			withheld bool
 		}{{e, false}, {odd, true}} {
-			l := r.bury(b, c, tt.event)[0]
+			l := r.deadLetter(b, c, tt.event)[0]
 			seen, err := b.InspectDead(t.Context(), tenantA, l.ID)
 			r.must(err)
 			if seen.Event == nil || seen.Withheld != tt.withheld || strings.Contains(string(seen.Event.Payload),

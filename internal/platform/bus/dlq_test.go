@@ -30,8 +30,8 @@ func keyOf(t testing.TB, key, endpoint, body string) canonical.IdempotencyKey {
 	return idempotencyKey
 }
 
-// bury sends events that fail for good, and gives the dead letters in their order.
-func (r *rig) bury(b *bus.Bus, c *crew, batch ...events.Event) []bus.DeadLetter {
+// deadLetter sends events that fail for good, and gives the dead letters in their order.
+func (r *rig) deadLetter(b *bus.Bus, c *crew, batch ...events.Event) []bus.DeadLetter {
 	r.Helper()
 	before := r.count("SELECT count(*) FROM bus_dead")
 	for _, e := range batch {
@@ -85,7 +85,7 @@ func TestARedriveIsDecidedOnceAndCarriedOut(t *testing.T) {
 		c := newCrew()
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		e := r.event("x")
-		l := r.bury(b, c, e)[0]
+		l := r.deadLetter(b, c, e)[0]
 		key := keyOf(t, "k", "POST /events/dlq/"+l.ID+"/redrive", `{"dryRun":false}`)
 		d := bus.Decision{Tenant: tenantA, Actor: "ann", CorrelationID: "call-1"}
 		first, err := b.DecideDead(t.Context(), d, l.ID, key)
@@ -129,7 +129,7 @@ func TestASkipIsCarriedOutWithItsReason(t *testing.T) {
 		c := newCrew()
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		e := r.event("x")
-		l := r.bury(b, c, e)[0]
+		l := r.deadLetter(b, c, e)[0]
 		if ans := r.decideOn(b, l.ID, true); ans.Status != bus.Skipping || ans.Verdict != "" {
 			t.Errorf("got %+v", ans)
 		}
@@ -174,7 +174,7 @@ func TestADeadLetterWhoseConsumerRefusesASkipIsOpenAgain(t *testing.T) {
 			return err
 		}
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
-		letters := r.bury(b, c, sick, r.event("well"))
+		letters := r.deadLetter(b, c, sick, r.event("well"))
 		next := r.event("sick")
 		r.send(next)
 		for i, way := range []string{"panic", "error", "statement"} {
@@ -208,7 +208,7 @@ func TestADeadLetterThatDiesAgainIsOpenWithItsWholeHistory(t *testing.T) {
 		c := newCrew()
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		e := r.event("x")
-		l := r.bury(b, c, e)[0]
+		l := r.deadLetter(b, c, e)[0]
 		c.fail(e.Key, bus.Permanent(errSick))
 		r.decideOn(b, l.ID, false)
 		r.eventually("it is open again",
@@ -233,7 +233,7 @@ func TestARedriveMayNotBreakTheOrderOfItsKey(t *testing.T) {
 		consumer := c.consumer("c")
 		consumer.Continue = true
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{consumer}})
-		letters := r.bury(b, c, r.event("x"), r.event("x"), r.event("x"))
+		letters := r.deadLetter(b, c, r.event("x"), r.event("x"), r.event("x"))
 		ids := []string{letters[0].ID, letters[1].ID, letters[2].ID}
 		verdicts := func(f *bus.DeadFilter) (got []bus.Verdict) {
 			all, err := b.ForeseeDead(t.Context(), tenantA, f, append(slices.Clone(ids), uuid.NewString()))
@@ -307,7 +307,7 @@ func TestABulkDecidesAboutADeadLetterOnce(t *testing.T) {
 		c := newCrew()
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		e := r.event("x")
-		l := r.bury(b, c, e)[0]
+		l := r.deadLetter(b, c, e)[0]
 		c.fail(e.Key, bus.Permanent(errSick))
 		d := bus.Decision{Tenant: tenantA, Actor: "ann", Bulk: "the-bulk"}
 		many, err := b.DecideMany(t.Context(), d, []string{l.ID, "none"})
@@ -339,7 +339,7 @@ func TestOfTwoWhoDecideAtOnceOneWins(t *testing.T) {
 		c := newCrew()
 		b, _ := r.launch(r.carrier, bus.Config{Consumers: []bus.Consumer{c.consumer("c")}})
 		for i := range 10 {
-			l := r.bury(b, c, r.event(fmt.Sprint("x", i)))[0]
+			l := r.deadLetter(b, c, r.event(fmt.Sprint("x", i)))[0]
 			answers := make([]bus.DeadAnswer, 6)
 			var wg sync.WaitGroup
 			for n := range answers {

@@ -48,3 +48,10 @@ const (
 	SharedMaxEvents = sharedMaxEvents
 	SharedPatience  = sharedPatience
 )
+
+// invalidate makes every relay read the table.
+func (h *recentRows) invalidate() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.drop()
+}

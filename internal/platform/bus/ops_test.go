@@ -298,7 +298,7 @@ func TestATailHidesSensitiveFields(t *testing.T) {
 	})
 }
 
-func TestTheOutboxTellsWhatWaits(t *testing.T) {
+func TestTheOutboxShowsWhatWaits(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		b := r.idle(bus.Config{})
 		state, err := b.Outbox(t.Context())

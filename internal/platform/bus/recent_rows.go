@@ -42,13 +42,6 @@ func (h *recentRows) append(ids []int64, msgs []Message) {
 	}
 }
 
-// invalidate makes every relay read the table.
-func (h *recentRows) invalidate() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.drop()
-}
-
 func (h *recentRows) drop() {
 	for i := range h.parts {
 		h.parts[i] = recentPartition{reader: h.parts[i].reader}

@@ -127,7 +127,7 @@ func (*opinionated) UnmarshalJSON([]byte) error {
 	return fault.New(fault.Invalid, "", "choose one of red, green")
 }
 
-func TestDecodeTellsWhatATypeSaysItself(t *testing.T) {
+func TestDecodeReturnsTheErrorsOfTypes(t *testing.T) {
 	var into struct {
 		Colour opinionated `json:"colour"`
 	}

@@ -220,7 +220,7 @@ func TestNestingIsCountedFromTheEnvelope(t *testing.T) {
 	}
 }
 
-func TestAnEventThatIsRefusedStillTellsWhoseItIs(t *testing.T) {
+func TestARefusedEventNamesItsTenant(t *testing.T) {
 	whole := parsed(t, golden(t, "RecordUpdated"))
 	body := golden(t, "RecordUpdated")
 	got, err := ParseEvent(body[:len(body)-20])

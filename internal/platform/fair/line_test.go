@@ -150,8 +150,8 @@ func TestManyItemsArePutBackAtOnce(t *testing.T) {
 	}
 }
 
-// TestKeysAreForgotten lets far more keys come than are remembered.
-func TestKeysAreForgotten(t *testing.T) {
+// TestIdleKeysAreDropped lets far more keys come than are remembered.
+func TestIdleKeysAreDropped(t *testing.T) {
 	l := &Line[string]{}
 	for i := range 10 * maxRemembered {
 		l.Put(fmt.Sprint(i), 1, "x")

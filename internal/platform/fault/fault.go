@@ -39,7 +39,7 @@ func (k Kind) String() string { return kindNames[k] }
 
 var kindStatuses = [...]int{500, 400, 401, 403, 404, 405, 409, 413, 415, 429, 503}
 
-// Status is the status code of an answer that tells of this kind, unless a surface
+// Status is the status code of an answer with this kind, unless a surface
 // has another.
 func (k Kind) Status() int { return kindStatuses[k] }
 

@@ -90,13 +90,13 @@ func TestKeysAreExchangedWithoutARestart(t *testing.T) {
 	change([]byte("half a file"))
 	expect("a broken file leaves the keys", 200, 200)
 	if !strings.Contains(log.String(), "key file not taken") {
-		t.Errorf("nobody is told of the broken file: %s", log)
+		t.Errorf("the broken file is not logged: %s", log)
 	}
 	change(publicPEM(t, &after.PublicKey))
 	expect("a withdrawn key opens nothing, not even from memory", 401, 200)
 }
 
-func TestVerifiedTokensAreForgottenWhenTheyExpire(t *testing.T) {
+func TestVerifiedTokensLeaveTheCacheWhenTheyExpire(t *testing.T) {
 	key, now := rsaKey(t, 2048), time.Now()
 	path := filepath.Join(t.TempDir(), "keys")
 	writeKeys(t, path, publicPEM(t, &key.PublicKey))

@@ -157,9 +157,9 @@ type refusal struct {
 	Kind   fault.Kind
 }
 
-// TestARouteIsToldOfEveryRequestThatEndedBeforeItsHandler sends requests that end in every way
+// TestARouteGetsEveryRequestThatEndedBeforeItsHandler sends requests that end in every way
 // before their handler. Only what foreign pages send is refused without a word to the route.
-func TestARouteIsToldOfEveryRequestThatEndedBeforeItsHandler(t *testing.T) {
+func TestARouteGetsEveryRequestThatEndedBeforeItsHandler(t *testing.T) {
 	var got []refusal
 	now := time.Now()
 	d := openDoor(t, Config{Now: func() time.Time { return now }, Rates: map[string]Rate{

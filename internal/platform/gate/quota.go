@@ -138,7 +138,7 @@ func (q *Quota) Run(ctx context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		_ = q.beat(ctx) // a draw tells of an outage, where it matters
+		_ = q.beat(ctx) // a draw reports an outage, where it matters
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -199,7 +199,7 @@ func together(t *testing.T, all []*fellow, do func(client string)) {
 	})
 }
 
-func TestWhatIsLeftIsToldAcrossProcesses(t *testing.T) {
+func TestTheRemainingQuotaIsThatOfAllProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: it goes by the clock, which the race detector slows down")
 	}

@@ -11,7 +11,7 @@ import (
 	"renga.dev/renga/internal/platform/sqldb/pgtest"
 )
 
-func TestWhoWaitsForACommitIsToldAfterItAndBeforeItsCaller(t *testing.T) {
+func TestCommitHooksRunAfterTheCommitAndBeforeItsCallerReturns(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		var ran []int
 		in(t, db, func(ctx context.Context, tx *Tx) error {
@@ -32,7 +32,7 @@ func TestWhoWaitsForACommitIsToldAfterItAndBeforeItsCaller(t *testing.T) {
 	})
 }
 
-func TestWhatIsUndoneTellsNobody(t *testing.T) {
+func TestARollbackDropsItsCommitHooks(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		no := errors.New("no")
 		var ran []string
@@ -71,9 +71,9 @@ func TestWhatIsUndoneTellsNobody(t *testing.T) {
 	})
 }
 
-// TestJobsOfOneCommitAreToldForThemselves has jobs wait so that they share a
+// TestJobsOfOneCommitRunTheirOwnHooks has jobs wait so that they share a
 // transaction, in which every second one fails.
-func TestJobsOfOneCommitAreToldForThemselves(t *testing.T) {
+func TestJobsOfOneCommitRunTheirOwnHooks(t *testing.T) {
 	db := open(t, Config{})
 	const jobs = 20
 	ran := make([]int, jobs)
@@ -101,7 +101,7 @@ func TestJobsOfOneCommitAreToldForThemselves(t *testing.T) {
 	}
 }
 
-func TestACommitThatFailsTellsNobody(t *testing.T) {
+func TestAFailedCommitRunsNoHook(t *testing.T) {
 	db := open(t, Config{})
 	db.lite().conn.raw = &faulty{Conn: db.lite().conn.raw, fail: func(query string) error {
 		if query == "COMMIT" {
@@ -119,9 +119,9 @@ func TestACommitThatFailsTellsNobody(t *testing.T) {
 	}
 }
 
-// TestAJobThatIsRunAgainTellsOnce cuts the connection before the COMMIT of its first
+// TestAJobThatIsRetriedRunsItsHooksOnce cuts the connection before the COMMIT of its first
 // run arrives.
-func TestAJobThatIsRunAgainTellsOnce(t *testing.T) {
+func TestAJobThatIsRetriedRunsItsHooksOnce(t *testing.T) {
 	proxy := pgtest.NewProxy(t, pgtest.New(t))
 	db := start(t, Config{URL: proxy.URL()})
 	cut := false

@@ -19,10 +19,10 @@ func unhurried(t *testing.T) *DB {
 
 // counted is a job that notes that it ran and that it was committed, and fails if err
 // is not nil.
-func counted(n int, ran, told *[]int, err error) func(context.Context, *Tx) error {
+func counted(n int, ran, hooks *[]int, err error) func(context.Context, *Tx) error {
 	return func(ctx context.Context, tx *Tx) error {
 		*ran = append(*ran, n)
-		tx.OnCommit(func() { *told = append(*told, n) })
+		tx.OnCommit(func() { *hooks = append(*hooks, n) })
 		if wrong := insert(n, 1)(ctx, tx); wrong != nil {
 			return wrong
 		}
@@ -35,14 +35,14 @@ func counted(n int, ran, told *[]int, err error) func(context.Context, *Tx) erro
 func TestJobsBesideOneThatFailsAreRunAgain(t *testing.T) {
 	db := unhurried(t)
 	own := errors.New("my own")
-	var ran, told []int
+	var ran, hooks []int
 	var results []<-chan error
 	for n := range 5 {
 		var err error
 		if n == 2 {
 			err = own
 		}
-		results = append(results, enqueue(t.Context(), db, Other, counted(n, &ran, &told, err)))
+		results = append(results, enqueue(t.Context(), db, Other, counted(n, &ran, &hooks, err)))
 	}
 	run(t, db)
 	for n, res := range results {
@@ -56,8 +56,8 @@ func TestJobsBesideOneThatFailsAreRunAgain(t *testing.T) {
 	if want := []int{0, 1, 2, 0, 1, 2, 3, 4}; !slices.Equal(ran, want) {
 		t.Errorf("jobs ran as %v, want %v", ran, want)
 	}
-	if want := []int{0, 1, 3, 4}; !slices.Equal(told, want) {
-		t.Errorf("%v were told of their commit, want %v", told, want)
+	if want := []int{0, 1, 3, 4}; !slices.Equal(hooks, want) {
+		t.Errorf("%v ran their commit hooks, want %v", hooks, want)
 	}
 	if s := db.Stats(); s.Commits != 1 || s.Again != 3 {
 		t.Errorf("%d commits, %d jobs ran again; want 3 in one", s.Commits, s.Again)
@@ -90,18 +90,18 @@ func TestAJobThatSawWhatIsUndoneLooksAgain(t *testing.T) {
 	}
 }
 
-// TestAJobIsToldOfTheRunThatCounts has a job fail beside another and succeed when it is run
+// TestARetriedJobReportsItsLastRun has a job fail beside another and succeed when it is run
 // again.
-func TestAJobIsToldOfTheRunThatCounts(t *testing.T) {
+func TestARetriedJobReportsItsLastRun(t *testing.T) {
 	db := unhurried(t)
-	var told []string
+	var hooks []string
 	runs := 0
 	results := []<-chan error{
 		enqueue(t.Context(), db, Other, insert(1, 1)),
 		enqueue(t.Context(), db, Other, func(ctx context.Context, tx *Tx) error {
 			runs++
 			run := fmt.Sprint("run ", runs)
-			tx.OnCommit(func() { told = append(told, run) })
+			tx.OnCommit(func() { hooks = append(hooks, run) })
 			if runs == 1 {
 				return errors.New("not yet")
 			}
@@ -114,8 +114,8 @@ func TestAJobIsToldOfTheRunThatCounts(t *testing.T) {
 			t.Errorf("job %d: %v", n, err)
 		}
 	}
-	if want := []string{"run 2"}; !slices.Equal(told, want) {
-		t.Errorf("%q were told, want %q", told, want)
+	if want := []string{"run 2"}; !slices.Equal(hooks, want) {
+		t.Errorf("%q ran their hooks, want %q", hooks, want)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestAJobOfTheEngineRunsOnce(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {1, 0, 2}, {1, 2, 0}} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
 			db := unhurried(t)
-			var ran, told []int
+			var ran, hooks []int
 			jobs := []struct {
 				priority Priority
 				err      error
@@ -132,7 +132,7 @@ func TestAJobOfTheEngineRunsOnce(t *testing.T) {
 			db.lite().loop.share.owed = maxOwed // the others may go before the engine
 			results := make([]<-chan error, len(jobs))
 			for _, n := range order {
-				results[n] = enqueue(t.Context(), db, jobs[n].priority, counted(n, &ran, &told, jobs[n].err))
+				results[n] = enqueue(t.Context(), db, jobs[n].priority, counted(n, &ran, &hooks, jobs[n].err))
 			}
 			run(t, db)
 			for n, res := range results {
@@ -146,9 +146,9 @@ func TestAJobOfTheEngineRunsOnce(t *testing.T) {
 					once++
 				}
 			}
-			slices.Sort(told)
-			if once != 1 || !slices.Equal(told, []int{0, 1}) {
-				t.Errorf("jobs ran as %v, and %v were told", ran, told)
+			slices.Sort(hooks)
+			if once != 1 || !slices.Equal(hooks, []int{0, 1}) {
+				t.Errorf("jobs ran as %v, and %v ran their hooks", ran, hooks)
 			}
 		})
 	}

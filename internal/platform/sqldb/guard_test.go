@@ -83,9 +83,9 @@ func TestNothingIsAcknowledgedOnceTheFilesAreGone(t *testing.T) {
 	}
 }
 
-// TestALostWriteAheadLogIsToldAtTheStart copies the files of a database that is in use, as a
+// TestALostWriteAheadLogIsReportedAtTheStart copies the files of a database that is in use, as a
 // kill leaves them, with and without the log.
-func TestALostWriteAheadLogIsToldAtTheStart(t *testing.T) {
+func TestALostWriteAheadLogIsReportedAtTheStart(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "test.db")
 	t.Run("use", func(t *testing.T) {

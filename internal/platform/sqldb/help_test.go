@@ -52,9 +52,9 @@ func TestAFailedSyncOfACallersTurnEndsTheLoop(t *testing.T) {
 	}
 }
 
-// TestAFailedSyncWhileStoppingIsToldAsSuch stops the loop while a caller is in the
+// TestAFailedSyncWhileStoppingIsReportedAsSuch stops the loop while a caller is in the
 // commit that fails.
-func TestAFailedSyncWhileStoppingIsToldAsSuch(t *testing.T) {
+func TestAFailedSyncWhileStoppingIsReportedAsSuch(t *testing.T) {
 	db := open(t, Config{})
 	committing, stopping := make(chan struct{}), make(chan struct{})
 	var fails atomic.Bool

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestAVacuumForgetsRowsThatAreGone deletes rows, and on PostgreSQL looks whether the index
+// TestAVacuumRemovesDeadRows deletes rows, and on PostgreSQL looks whether the index
 // still leads to them.
-func TestAVacuumForgetsRowsThatAreGone(t *testing.T) {
+func TestAVacuumRemovesDeadRows(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		in(t, db, func(ctx context.Context, tx *Tx) error {
 			var values []any

@@ -10,7 +10,7 @@ import (
 // wanted marks the context of callers that are traced.
 type wanted struct{}
 
-func TestATransactionIsToldToWhoWantsToKnow(t *testing.T) {
+func TestATransactionIsTraced(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		var traced []Transaction
 		db.trace = func(ctx context.Context) func(Transaction) {

@@ -404,7 +404,7 @@ func (f *flaky) Submit(ctx context.Context, requests []engine.Request) []engine.
 	return results
 }
 
-func TestAResultThatCannotBeToldIsToldLater(t *testing.T) {
+func TestAResultThatCannotBeDeliveredIsDeliveredLater(t *testing.T) {
 	r := onSQLite(t, airflowtest.Config{End: soon("success", map[string]any{"n": 1})})
 	id := r.batch(tenant, request, 1)
 	r.adapter(func(_ *Config, p *Ports) { p.Engine = &flaky{Engine: p.Engine, away: 8} })

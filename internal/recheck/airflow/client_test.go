@@ -247,9 +247,9 @@ func TestATokenOfTheOperatorIsUsedAsItIs(t *testing.T) {
 	}
 }
 
-// TestWhatGoesWrongIsToldApart gives every kind of trouble its outcome, and none a
+// TestFailuresAreClassified gives every kind of trouble its outcome, and none a
 // credential in its text.
-func TestWhatGoesWrongIsToldApart(t *testing.T) {
+func TestFailuresAreClassified(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		trouble airflowtest.Trouble

@@ -15,7 +15,7 @@ import (
 )
 
 // TestCallsAreCountedAndTraced follows a check with one new login, and looks for
-// credentials in all that is told of it.
+// credentials in its logs and spans.
 func TestCallsAreCountedAndTraced(t *testing.T) {
 	reader, spans := sdkmetric.NewManualReader(), tracetest.NewSpanRecorder()
 	r := onSQLite(t, airflowtest.Config{End: soon("success", map[string]any{"n": 1})})

@@ -20,7 +20,7 @@ type CommandQuery struct {
 	Limit     int
 }
 
-// Decided is a command in the log: what was asked and by whom, and what came of
+// Decided is a command in the log: what was asked and by whom, and the outcome of
 // it. A refusal without a key and without a result is not in the log.
 type Decided struct {
 	Number        int // its place among all commands of the execution, from 1

@@ -30,7 +30,7 @@ func TestRulesLookAtARecordAndAtWhatItWas(t *testing.T) {
 	}
 }
 
-func TestARuleTellsWhichMembersItNames(t *testing.T) {
+func TestNamesOfARule(t *testing.T) {
 	p, err := Rule(
 		`record.B > 1 && has(record.A) && record["C d"] == old.E && record.F.G == record.B &&
 			["x"].exists(r, r == record.H)`,
@@ -46,7 +46,7 @@ func TestARuleTellsWhichMembersItNames(t *testing.T) {
 	}
 }
 
-func TestARuleTellsWhetherItLooksAtAWholeRecord(t *testing.T) {
+func TestARuleThatReadsAWholeRecordIsRecognized(t *testing.T) {
 	for src, want := range map[string]bool{
 		`record.A > 1 && has(record.B) && record["C d"] == old.E`: false,
 		`["x"].exists(r, r == record.A)`:                          false,
@@ -66,7 +66,7 @@ func TestARuleTellsWhetherItLooksAtAWholeRecord(t *testing.T) {
 	}
 }
 
-func TestARuleTellsWhatIsNeverTrueOrFalse(t *testing.T) {
+func TestAValueThatIsNeverTrueOrFalseIsNamed(t *testing.T) {
 	flags := func(member string) bool { return member == "Flag" }
 	for src, want := range map[string]string{
 		`true`:                               "",

@@ -73,7 +73,7 @@ type Gate struct {
 // Node is the state of one node of an execution.
 type Node struct {
 	ID          string     `json:"id"`
-	Kind        Kind       `json:"kind,omitzero"` // none when the log told of it before its NODE_CREATED
+	Kind        Kind       `json:"kind,omitzero"` // none when the log had it before its NODE_CREATED
 	Status      NodeStatus `json:"status,omitzero"`
 	Attempt     int        `json:"attempt,omitzero"` // attempts started so far
 	ByExecution bool       `json:"byExecution,omitzero"`

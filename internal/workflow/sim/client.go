@@ -129,9 +129,9 @@ func (w *World) poisoned(b *engine.Batch) string {
 	return ""
 }
 
-// bury notes what an engine took with it: of what was under way there nobody
+// noteCrash notes what an engine took with it: of what was under way there nobody
 // knows whether it was done.
-func (w *World) bury(m *machine) {
+func (w *World) noteCrash(m *machine) {
 	for _, o := range w.orders.all {
 		if !slices.Contains(o.flights, m) {
 			continue

@@ -163,7 +163,7 @@ func (f *fleet) boot() {
 
 // die ends the engine of a machine.
 func (f *fleet) die(m *machine) {
-	f.w.bury(m)
+	f.w.noteCrash(m)
 	if len(f.on()) > 1 && f.w.dice.one(2) {
 		m.engine, m.off = nil, f.w.dice.IntN(20)
 		return

@@ -90,9 +90,9 @@ func TestFilesArePutAwayAtTheLimit(t *testing.T) {
 	})
 }
 
-// TestARotationIsFinishedOrForgotten meets every state that a crash can leave between
+// TestARotationIsFinishedOrUndone meets every state that a crash can leave between
 // the steps of a rotation.
-func TestARotationIsFinishedOrForgotten(t *testing.T) {
+func TestARotationIsFinishedOrUndone(t *testing.T) {
 	for _, crash := range []string{"before the rename", "after the rename", "with a new file"} {
 		t.Run(crash, func(t *testing.T) {
 			r := onSQLite(t)

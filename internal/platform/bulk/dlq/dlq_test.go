@@ -23,7 +23,7 @@ func TestABulkDrivesAllThatMatchedWhenItWasAskedFor(t *testing.T) {
 		for i := range 30 {
 			batch = append(batch, r.event("stop", fmt.Sprint("x", i)))
 		}
-		letters := r.bury(batch...)
+		letters := r.deadLetter(batch...)
 		id := r.create(Redrive, Spec{Filter: Filter{Consumer: "stop"}, Reason: "well again"})
 		b, err := r.bulks.Bulk(t.Context(), tenant, id)
 		r.must(err)
@@ -61,7 +61,7 @@ func TestABulkDrivesAllThatMatchedWhenItWasAskedFor(t *testing.T) {
 func TestDeadLettersOfOneKeyAreRedrivenInTurn(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
 		batch := []events.Event{r.event("go", "x"), r.event("go", "x"), r.event("go", "x"), r.event("go", "y")}
-		letters := r.bury(batch...)
+		letters := r.deadLetter(batch...)
 		id := r.create(Redrive, Spec{})
 		for _, line := range r.items(id) { // together they keep the order
 			if line != `PENDING {"verdict":"WILL_APPLY","status":"OPEN"}` {
@@ -97,7 +97,7 @@ func TestDeadLettersOfOneKeyAreRedrivenInTurn(t *testing.T) {
 
 func TestABulkSkipsWhatAFilterSelects(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		letters := r.bury(r.event("stop", "x"), r.event("go", "y"), r.event("stop", "z"))
+		letters := r.deadLetter(r.event("stop", "x"), r.event("go", "y"), r.event("stop", "z"))
 		third := slices.IndexFunc(letters, func(l bus.DeadLetter) bool { return l.Consumer == "go" })
 		for _, f := range []Filter{
 			{EventType: "OwnerChanged"},
@@ -130,7 +130,7 @@ func TestABulkSkipsWhatAFilterSelects(t *testing.T) {
 
 func TestWhatWasDecidedMeanwhileIsNotDecidedAgain(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		letters := r.bury(r.event("stop", "a"), r.event("stop", "b"), r.event("stop", "c"))
+		letters := r.deadLetter(r.event("stop", "a"), r.event("stop", "b"), r.event("stop", "c"))
 		redrive, skip := r.create(Redrive, Spec{}), r.create(Skip, Spec{Reason: "r"})
 		for i, s := range []bool{false, true} {
 			_, err := r.bus.DecideMany(t.Context(), bus.Decision{
@@ -164,7 +164,7 @@ func TestWhatWasDecidedMeanwhileIsNotDecidedAgain(t *testing.T) {
 
 func TestTheSameItemsGiveTheSameResults(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		letters := r.bury(r.event("stop", "a"), r.event("stop", "b"))
+		letters := r.deadLetter(r.event("stop", "a"), r.event("stop", "b"))
 		r.mail.Fail(letters[1].Key)
 		names := []string{letters[0].ID, letters[1].ID, "00000000-0000-7000-8000-000000000000"}
 		b := &bulk.Bulk{
@@ -191,7 +191,7 @@ func TestTheSameItemsGiveTheSameResults(t *testing.T) {
 // TestABulkWaitsForReadersThatAreAway is about decisions that nobody carries out.
 func TestABulkWaitsForReadersThatAreAway(t *testing.T) {
 	onEvery(t, func(t *testing.T, r *rig) {
-		l := r.bury(r.event("stop", "a"))[0]
+		l := r.deadLetter(r.event("stop", "a"))[0]
 		// it wakes no reader, and the one that runs does not look
 		idle := bus.New(r.db, memory.New(), bus.Config{Instance: "p2"})
 		kind := newKind(idle, false)

@@ -93,8 +93,8 @@ func (r *rig) event(consumer, record string) events.Event {
 	return r.mail.Deleted(tenant, record)
 }
 
-// bury delivers events that fail and gives their dead letters, in the order of death.
-func (r *rig) bury(batch ...events.Event) []bus.DeadLetter {
+// deadLetter delivers events that fail and gives their dead letters, in the order of death.
+func (r *rig) deadLetter(batch ...events.Event) []bus.DeadLetter {
 	r.Helper()
 	for _, e := range batch {
 		r.mail.Kill(map[string]string{"OwnerChanged": "go", "RecordDeleted": "stop"}[e.Type], e)
