@@ -177,6 +177,7 @@ var (
 		"engine_log primary key (execution, commit_no)":                                     rowOrder,
 		"engine_log.news: number or nothing default nextval('engine_log_number'::regclass)": numberer,
 		"engine_count_delta":                 deltas,
+		"engine_passing_delta":               deltas,
 		"engine_execution.commit_no: number": "the row is locked for a commit, and says which one comes next",
 		"records_count.seq: number default nextval('records_count_seq'::regclass)":                  deltas,
 		"records_count index records_count_unfolded (seq) WHERE seq > 0":                            deltas,

@@ -211,6 +211,7 @@ var acrossTenants = map[string]map[string]int{
 	},
 	"adds up what others counted, for each tenant": {
 		"internal/workflow/store/counts_postgres.go engine_count_delta": 2,
+		"internal/workflow/store/passing.go engine_passing_delta":       2,
 		"internal/crm/records/sql_postgres.go records_count":            2,
 	},
 	"the condition is written where this is called, and is looked at there": {

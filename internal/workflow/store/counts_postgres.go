@@ -24,25 +24,29 @@ const compactCountDeltas = `WITH gone AS (DELETE FROM engine_count_delta
 // CompactCounts adds the deltas of counts to the counts, and gives how many there were. Of the processes that call it
 // every few seconds one does the work. SQLite has no deltas.
 func (s *Store) CompactCounts(ctx context.Context) (int, error) {
-	compacted := 0
-	for s.pg {
-		n, err := s.compactSome(ctx)
-		compacted += n
-		if err != nil || n < compactChunk {
-			return compacted, fault.Wrap("store.compact", err)
+	all := 0
+	for _, compact := range []string{compactCountDeltas, compactPassing} {
+		for s.pg {
+			n, err := s.compactSome(ctx, compact)
+			if all += n; err != nil {
+				return all, fault.Wrap("store.compact", err)
+			}
+			if n < compactChunk {
+				break
+			}
 		}
 	}
-	return 0, nil
+	return all, nil
 }
 
-func (s *Store) compactSome(ctx context.Context) (n int, err error) {
+func (s *Store) compactSome(ctx context.Context, compact string) (n int, err error) {
 	err = s.db.Write(ctx, sqldb.Other, func(ctx context.Context, sql *sqldb.Tx) error {
 		n = 0
 		var mine bool
 		if err := sql.Row(ctx, "SELECT pg_try_advisory_xact_lock($1)", compactLock).Scan(&mine); err != nil || !mine {
 			return err
 		}
-		return sql.Row(ctx, compactCountDeltas, compactChunk).Scan(&n)
+		return sql.Row(ctx, compact, compactChunk).Scan(&n)
 	})
 	return n, err
 }

@@ -71,8 +71,9 @@ func checkPlans(t *testing.T, db *sqldb.DB) {
 	statements := map[string]string{
 		"lock": pgLock, "seize": pgSeize, "heads": pgHeads, "logs": pgRows, "create": pgCreate, "update": pgUpdate,
 		"bump": pgBump, "append": pgAppend,
-		"remember": pgRemember, "keys": pgKeys, "take": pgTake, "add": pgAdd, "count": pgCount,
-		"fold": compactCountDeltas, "commits": pgCommits,
+		"remember": pgRemember, "keys": pgKeys, "take": pgTake, "add": pgAdd, "count": pgCount, "passing": pgPassing,
+		"compact passing": compactPassing,
+		"fold":            compactCountDeltas, "commits": pgCommits,
 		"retain": pgOldest, "bodies": pgBodies,
 	}
 	ordered := map[string]string{ // and nothing is sorted

@@ -84,7 +84,7 @@ func listStatements(l *list) iter.Seq2[string, string] {
 		one("status")
 		for i := range l.filters {
 			l.driver = &l.filters[i]
-			one(cmp.Or(l.driver.column, "label"), l.some(l.driver))
+			one(cmp.Or(l.driver.column, "label"), l.some(l.driver), l.passing(l.driver))
 		}
 	}
 }

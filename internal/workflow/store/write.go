@@ -35,6 +35,9 @@ func (t *tx) Write(ctx context.Context, b *engine.Batch) error {
 	if err := t.sql.Batch(ctx, notes...); err != nil {
 		return fault.Wrap("store.canceled", err)
 	}
+	if err := t.pass(ctx, b); err != nil {
+		return fault.Wrap("store.passing", err)
+	}
 	return fault.Wrap("store.count", t.count(ctx, counts))
 }
 

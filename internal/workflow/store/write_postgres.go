@@ -84,6 +84,12 @@ func (t *pgTx) Write(ctx context.Context, b *engine.Batch) error {
 	add(len(b.Ready), pgAdd, tasks(b.Ready), nil)
 	groups := counts.groups()
 	add(len(groups), pgCount, deltas(groups, counts), nil)
+	p, err := passed(b)
+	if err != nil {
+		return err
+	}
+	filters := p.filters()
+	add(len(filters), pgPassing, passingDeltas(filters, p), nil)
 	notes, err := t.store.notes(b)
 	if err != nil {
 		return err
