@@ -465,4 +465,5 @@ var operations = []Operation{
 		"sendTriggerEvent", "POST", "/triggers/{id}/events",
 		"core", "workflow:write", "workflow.events", "X-Idempotency-Key", false,
 	},
+	{"listWaits", "GET", "/waits", "core", "executions:read", "executions.read", "", false},
 }

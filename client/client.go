@@ -69,6 +69,7 @@ type Client struct {
 	Templates       Templates
 	Schedules       Schedules
 	Triggers        Triggers
+	Waits           Waits
 	Rechecks        Rechecks
 	Strategies      Strategies
 	Audit           Audit
@@ -99,6 +100,7 @@ func New(cfg Config) *Client {
 		Templates:       Templates{t},
 		Schedules:       Schedules{t},
 		Triggers:        Triggers{t},
+		Waits:           Waits{t},
 		Rechecks:        Rechecks{t},
 		Strategies:      Strategies{t},
 		Audit:           Audit{t},

@@ -321,3 +321,20 @@ func (c StartExecution) parts() parts {
 		key: c.Key, execution: c.ExecutionID, body: c,
 	}
 }
+
+// NodeWait: a node that waits for somebody.
+type NodeWait struct {
+	ExecutionID   string `json:"executionId"`
+	NodeID        string `json:"nodeId"`
+	GraphID       string `json:"graphId"`
+	BusinessKey   string `json:"businessKey,omitempty"`
+	CorrelationID string `json:"correlationId,omitempty"`
+	// When it began to wait.
+	Since time.Time `json:"since"`
+	// When it ends by itself.
+	WaitUntil time.Time       `json:"waitUntil,omitzero"`
+	WaitKey   string          `json:"waitKey,omitempty"`
+	Prompt    json.RawMessage `json:"prompt,omitempty"`
+	PromptRef *DataRef        `json:"promptRef,omitempty"`
+	Assignees *Assignees      `json:"assignees,omitempty"`
+}

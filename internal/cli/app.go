@@ -31,6 +31,7 @@ type Flags struct {
 type Commands struct {
 	Graph      graphCmd      `cmd:"" help:"Check, play, register and read graphs."`
 	Execution  executionCmd  `cmd:"" help:"Create, control, read and follow executions."`
+	Waits      waitsCmd      `cmd:"" help:"List the nodes that wait for somebody."`
 	Bulk       bulkCmd       `cmd:"" help:"Apply one operation to many executions."`
 	Events     eventsCmd     `cmd:"" help:"Follow events, see their consumers, replay them."`
 	DLQ        dlqCmd        `cmd:"" name:"dlq" help:"List, redrive and skip dead letters."`

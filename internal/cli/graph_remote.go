@@ -148,19 +148,24 @@ func settings(n *client.NodeSpec) string {
 		with("input ", declared(n.Input)), asks(n))
 }
 
+// assignees are who may resume a Wait.
+func assignees(a *client.Assignees) string {
+	if a == nil {
+		return ""
+	}
+	return strings.Join(slices.Concat(a.Users, a.Roles, a.Groups), " or ")
+}
+
 // asks is what a Wait asks of people.
 func asks(n *client.NodeSpec) string {
-	title, fields, schema, of := "", "", "", ""
-	if a := n.Assignees; a != nil {
-		of = "for " + strings.Join(slices.Concat(a.Users, a.Roles, a.Groups), " or ")
-	}
+	title, fields, schema := "", "", ""
 	if p := n.Prompt; p != nil {
 		title, fields = fmt.Sprintf("asks %q", p.Title), with("shows ", declared(p.Fields))
 	}
 	if len(n.Schema) > 0 {
 		schema = "answers fit a schema"
 	}
-	return listed(title, of, fields, schema)
+	return listed(title, with("for ", assignees(n.Assignees)), fields, schema)
 }
 
 // declared is the input that a Task declares.

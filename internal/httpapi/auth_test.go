@@ -182,6 +182,7 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /search":                      "search:read",
 		"POST /names":                      "records:read",
 
+		"GET /waits": "executions:read",
 		"GET /executions/by-key/{graphId}/{businessKey}":      "executions:read",
 		"GET /executions/{executionId}/nodes/{nodeId}/output": "tasks:work",
 

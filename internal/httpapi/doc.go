@@ -45,6 +45,7 @@ type Reads interface {
 	Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error)
 	Commands(ctx context.Context, q engine.CommandQuery) ([]engine.Decided, int, error)
 	List(ctx context.Context, q engine.ListQuery) ([]engine.Head, int, error)
+	Waits(ctx context.Context, q engine.WaitQuery) ([]engine.WaitRow, int, error)
 	Lost(ctx context.Context, tenant string, tasks []engine.TaskRef) ([]engine.LostTask, error)
 	Watch(id flow.ID) (wake <-chan struct{}, stop func())
 }
@@ -108,6 +109,7 @@ func New(cfg Config) *API {
 func (a *API) Routes() []gate.Route {
 	routes := []gate.Route{
 		{Operation: "listExecutions", Heavy: true, Do: a.list},
+		{Operation: "listWaits", Heavy: true, Do: a.waits},
 		{Operation: "getExecution", Do: a.execution},
 		{Operation: "getExecutionByKey", Do: rest.NoQuery(a.byKey)},
 		{Operation: "getNodeOutput", Do: rest.NoQuery(a.output)},

@@ -121,9 +121,20 @@ func (a after) text() []byte {
 
 // cursor is where the page begins that a cursor asks for.
 func (q query) cursor(sealed *seal.Sealer, p *rest.Page) (at engine.Head) {
+	if raw := q.opened(sealed); raw != nil {
+		_, err := fmt.Sscanf(string(raw), afterForm, &p.Number, &at.CreatedAt, &at.Num)
+		if err != nil && q.Err == nil {
+			q.Err = err // nobody else can have sealed it
+		}
+	}
+	return at
+}
+
+// opened is what a cursor holds; nil when there is none.
+func (q query) opened(sealed *seal.Sealer) []byte {
 	text, given := q.Text("cursor")
 	if !given {
-		return at
+		return nil
 	}
 	if _, given := q.Text("page"); given {
 		q.Fail("page", "page does not go with cursor, which says where the page begins")
@@ -132,13 +143,9 @@ func (q query) cursor(sealed *seal.Sealer, p *rest.Page) (at engine.Head) {
 	if !ok {
 		q.Fail("cursor", "cursor must be next of the page before, of the same list and caller: "+
 			"leave it out to begin anew")
-		return at
+		return nil
 	}
-	_, err := fmt.Sscanf(string(raw), afterForm, &p.Number, &at.CreatedAt, &at.Num)
-	if err != nil && q.Err == nil {
-		q.Err = err // nobody else can have sealed it
-	}
-	return at
+	return raw
 }
 
 // newestFirst is the one order of the list of executions.

@@ -46,20 +46,28 @@ func (a *API) identify(ctx context.Context, c *gate.Call, reqs ...*engine.Reques
 			continue
 		}
 		if as == nil {
-			as = &flow.Principal{Roles: c.Principal.Roles, Groups: c.Principal.Groups}
-			if c.Principal.Subject != "" {
-				as.Users = []string{c.Principal.Subject}
-			}
-			if a.cfg.People != nil && c.Principal.Subject != "" {
-				if err := a.cfg.People(ctx, c.Principal.Tenant, c.Principal.Subject, as); err != nil {
-					return err
-				}
+			var err error
+			if as, err = a.principal(ctx, c); err != nil {
+				return err
 			}
 		}
 		resume.As = *as
 		req.Command = resume
 	}
 	return nil
+}
+
+// principal is who calls, with the roles and groups of the token and those that the people's list has.
+func (a *API) principal(ctx context.Context, c *gate.Call) (*flow.Principal, error) {
+	p := &flow.Principal{Roles: c.Principal.Roles, Groups: c.Principal.Groups}
+	if c.Principal.Subject == "" {
+		return p, nil
+	}
+	p.Users = []string{c.Principal.Subject}
+	if a.cfg.People == nil {
+		return p, nil
+	}
+	return p, a.cfg.People(ctx, c.Principal.Tenant, c.Principal.Subject, p)
 }
 
 // target is what a command is about, as the caller wrote it.

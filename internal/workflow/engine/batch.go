@@ -68,6 +68,9 @@ type openRow struct {
 	due      flow.Time // the earliest deadline that its events set; 0: none
 	created  bool      // the execution is new
 	swept    bool      // all due deadlines were looked at: DueAt may become later
+
+	waits     map[string]bool // nodes that began or ceased to wait: whether they waited before
+	waitOrder []string        // the same, in order
 }
 
 func (r *openRow) event(seq uint64) *flow.Event {
@@ -372,11 +375,16 @@ func (b *batch) apply(ent *entry, ev *flow.Event) {
 	}
 	var was bool
 	var at flow.Time
-	if n, _ := ent.state.Find(name); n != nil && n.Kind == flow.TaskKind && n.Status == flow.NodeIsReady {
+	n, _ := ent.state.Find(name)
+	if ev.Type == flow.NodeWaitingType || n != nil && n.Status == flow.NodeIsWaiting {
+		ent.open.noteWait(n, name)
+	}
+	if n != nil && n.Kind == flow.TaskKind && n.Status == flow.NodeIsReady {
 		was, at = true, n.Cause.At
 	}
 	ent.state = flow.Apply(ent.state, *ev)
-	n, i := ent.state.Find(name)
+	var i int
+	n, i = ent.state.Find(name)
 	is := n.Kind == flow.TaskKind && n.Status == flow.NodeIsReady
 	switch {
 	case is && !was:

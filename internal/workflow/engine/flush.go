@@ -60,6 +60,7 @@ func (b *batch) closeRow(ent *entry, open *openRow, out *Batch) error {
 		ent.logBytes, ent.snapSize = 0, len(snap)
 	}
 	out.Log = append(out.Log, row)
+	writeWaits(ent, open, out)
 	for _, r := range open.records {
 		if r.CancelSeq != 0 && len(r.Events) > 0 {
 			out.Canceled = append(out.Canceled, Canceled{

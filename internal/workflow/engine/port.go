@@ -73,6 +73,8 @@ type Reader interface {
 	ByKey(ctx context.Context, key BusinessKey) (flow.ID, error)
 	// List is a page of executions, newest first, and how many there are in all.
 	List(ctx context.Context, q ListQuery) ([]Head, int, error)
+	// Waits is a page of the nodes that wait, the longest waiting first, and how many there are in all.
+	Waits(ctx context.Context, q WaitQuery) ([]WaitRow, int, error)
 	// Walk gives up to q.Limit executions, oldest first, after the place of one in
 	// this order (CreatedAt, Num). Whoever walks on from the last one of each part
 	// passes every execution once, whatever changes meanwhile.
@@ -203,6 +205,9 @@ type Batch struct {
 	Keys         []KeyRow      // inserted, or replaced when the stored one has expired
 	Taken        []ReadyRow    // deleted
 	Ready        []ReadyRow    // inserted, after Taken is deleted: a task may be ready again at the same instant
+
+	Waited []WaitRef // deleted
+	Waits  []WaitRow // inserted, after Waited is deleted
 
 	Canceled []Canceled // what to note elsewhere of the rows in Log
 }

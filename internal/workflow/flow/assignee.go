@@ -19,8 +19,8 @@ type Assignees struct {
 // that is a user.
 type Principal struct{ Users, Roles, Groups []string }
 
-// have reports whether somebody is one of them.
-func (a *Assignees) have(p *Principal) bool {
+// Have reports whether somebody is one of them.
+func (a *Assignees) Have(p *Principal) bool {
 	for _, side := range [...][2][]string{{a.Users, p.Users}, {a.Roles, p.Roles}, {a.Groups, p.Groups}} {
 		if slices.ContainsFunc(side[0], func(name string) bool { return slices.Contains(side[1], name) }) {
 			return true
@@ -31,6 +31,9 @@ func (a *Assignees) have(p *Principal) bool {
 
 // String names them, for people.
 func (a *Assignees) String() string {
+	if a == nil {
+		return "everybody"
+	}
 	var some []string
 	for _, side := range [...]struct {
 		what  string
@@ -77,7 +80,7 @@ func checkAssignees(n *NodeSpec) error {
 
 // assigned is the guard of who may resume a node. The server itself may: a message has no roles.
 func (c *Resume) assigned(d *draft, n *Node) error {
-	if n.Assignees == nil || d.facts.Actor.Kind != KindUser || n.Assignees.have(&c.As) {
+	if n.Assignees == nil || d.facts.Actor.Kind != KindUser || n.Assignees.Have(&c.As) {
 		return nil
 	}
 	err := d.refuseNode(n, GuardAssignee, "node %s is for %s", n.ID, n.Assignees)

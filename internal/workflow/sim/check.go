@@ -21,6 +21,7 @@ func (a *audit) check(idle bool) {
 		x.ready(ready)
 	}
 	a.checkReady(ready)
+	a.checkWaits()
 	if idle {
 		a.checkIdle(ready)
 	}
@@ -64,6 +65,27 @@ func (x *audited) ready(all map[engine.ReadyRow]bool) {
 				Tenant: x.tenant, Queue: x.plan.Spec(i).Queue, At: n.Cause.At, Execution: x.num, Node: n.ID,
 			}] = true
 		}
+	}
+}
+
+// checkWaits compares the rows of waits with the states.
+func (a *audit) checkWaits() {
+	n := 0
+	for _, x := range a.all {
+		for _, node := range x.state.Nodes {
+			if node.Status != flow.NodeIsWaiting {
+				continue
+			}
+			n++
+			row, ok := a.w.mem.waits[engine.WaitRef{Tenant: x.tenant, Execution: x.num, Node: node.ID}]
+			if !ok || row.Since != node.Cause.At || row.Until != node.WaitUntil || row.WaitKey != node.WaitKey ||
+				row.GraphID != x.state.GraphID || row.Assignees.String() != node.Assignees.String() {
+				a.w.fail("node %s of %s waits, and its row is %+v", node.ID, short(x.state.Execution), row)
+			}
+		}
+	}
+	if n != len(a.w.mem.waits) {
+		a.w.fail("%d nodes wait, and there are %d rows", n, len(a.w.mem.waits))
 	}
 }
 

@@ -60,6 +60,7 @@ type Memory struct {
 	byID   map[flow.ID]int64
 	keys   map[engine.KeyRef]engine.KeyRow
 	ready  map[engine.ReadyRow]bool
+	waits  map[engine.WaitRef]engine.WaitRow
 	graphs map[graphName][]engine.GraphRow
 	last   int64 // execution number given out
 }
@@ -80,6 +81,7 @@ func NewMemory() *Memory {
 	m := &Memory{
 		execs: map[int64]execution{}, byID: map[flow.ID]int64{},
 		keys: map[engine.KeyRef]engine.KeyRow{}, ready: map[engine.ReadyRow]bool{},
+		waits:  map[engine.WaitRef]engine.WaitRow{},
 		graphs: map[graphName][]engine.GraphRow{},
 	}
 	m.Retain(30 * 24 * time.Hour)
@@ -138,18 +140,22 @@ func (m *Memory) Commit(ctx context.Context, fn func(context.Context, engine.Tx)
 type pending struct {
 	execs map[int64]execution
 	keys  map[engine.KeyRef]engine.KeyRow
-	ready map[engine.ReadyRow]bool // false: deleted
+	ready map[engine.ReadyRow]bool           // false: deleted
+	waits map[engine.WaitRef]*engine.WaitRow // nil: deleted
 }
 
 func (m *Memory) begin() pending {
 	return pending{
 		execs: map[int64]execution{}, keys: map[engine.KeyRef]engine.KeyRow{}, ready: map[engine.ReadyRow]bool{},
+		waits: map[engine.WaitRef]*engine.WaitRow{},
 	}
 }
 
 // mark is a copy to go back to.
 func (p *pending) mark() pending {
-	return pending{execs: maps.Clone(p.execs), keys: maps.Clone(p.keys), ready: maps.Clone(p.ready)}
+	return pending{
+		execs: maps.Clone(p.execs), keys: maps.Clone(p.keys), ready: maps.Clone(p.ready), waits: maps.Clone(p.waits),
+	}
 }
 
 func (m *Memory) apply(p *pending) {
@@ -160,6 +166,13 @@ func (m *Memory) apply(p *pending) {
 		m.byID[x.head.ID] = num
 	}
 	maps.Copy(m.keys, p.keys)
+	for ref, row := range p.waits {
+		if row == nil {
+			delete(m.waits, ref)
+		} else {
+			m.waits[ref] = *row
+		}
+	}
 	for row, there := range p.ready {
 		if there {
 			m.ready[row] = true

@@ -240,3 +240,31 @@ func (m *Memory) PutGraph(_ context.Context, g engine.GraphRow) (engine.GraphRow
 	m.graphs[name] = append(versions, g)
 	return g, true, nil
 }
+
+// Waits is a page of the nodes that wait, the longest waiting first, and how many there are.
+func (m *Memory) Waits(_ context.Context, q engine.WaitQuery) (rows []engine.WaitRow, total int, err error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for ref, row := range m.waits {
+		if ref.Tenant == q.Tenant && (q.GraphID == "" || row.GraphID == q.GraphID) &&
+			(q.NodeID == "" || row.Node == q.NodeID) && row.Since >= q.From &&
+			(q.For == nil || row.Assignees != nil && row.Assignees.Have(q.For)) {
+			head := m.execs[ref.Execution].head
+			row.ID, row.BusinessKey, row.CorrelationID = head.ID, head.BusinessKey, head.CorrelationID
+			rows = append(rows, row)
+		}
+	}
+	order := func(a, b engine.WaitRow) int {
+		return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.Execution, b.Execution), cmp.Compare(a.Node, b.Node))
+	}
+	slices.SortFunc(rows, order)
+	total = len(rows)
+	if q.After.Node != "" {
+		rows = slices.DeleteFunc(rows, func(row engine.WaitRow) bool { return order(row, q.After) <= 0 })
+	}
+	rows = rows[min(q.Offset, len(rows)):]
+	if len(rows) == 0 {
+		return nil, total, nil
+	}
+	return rows[:min(q.Limit, len(rows))], total, nil
+}

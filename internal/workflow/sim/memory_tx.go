@@ -186,7 +186,38 @@ func (t *tx) Write(ctx context.Context, b *engine.Batch) error {
 	if err := t.remember(b.Keys); err != nil {
 		return err
 	}
+	if err := t.setWaits(b); err != nil {
+		return err
+	}
 	return t.setReady(b.Ready, b.Taken)
+}
+
+// setWaits deletes, then inserts. A row to delete is there, and one to insert is not.
+func (t *tx) setWaits(b *engine.Batch) error {
+	there := func(ref engine.WaitRef) bool {
+		if row, changed := t.waits[ref]; changed {
+			return row != nil
+		}
+		t.m.mu.RLock()
+		defer t.m.mu.RUnlock()
+		_, ok := t.m.waits[ref]
+		return ok
+	}
+	for _, ref := range b.Waited {
+		if !there(ref) {
+			return fault.New(fault.Conflict, "NO_WAIT", "node %s of execution %d has no wait", ref.Node, ref.Execution)
+		}
+		t.waits[ref] = nil
+	}
+	for i := range b.Waits {
+		row := &b.Waits[i]
+		if there(row.WaitRef) {
+			return fault.New(fault.Conflict, "ALREADY_EXISTS", "node %s of execution %d waits already", row.Node,
+				row.Execution)
+		}
+		t.waits[row.WaitRef] = row
+	}
+	return nil
 }
 
 func (t *tx) append(rows []engine.LogRow) error {

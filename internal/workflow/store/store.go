@@ -86,12 +86,16 @@ func New(db *sqldb.DB, cfg Config) *Store {
 	}
 }
 
-// notes are the statements of the hooks: what a batch has canceled, and what has ended in it.
+// notes are the statements that are the same on both databases: waits, and those of the hooks, which are told what a
+// batch has canceled and what has ended in it.
 func (s *Store) notes(b *engine.Batch) (stmts []sqldb.Stmt, err error) {
+	stmts = waits(b)
 	if s.canceled != nil && len(b.Canceled) > 0 {
-		if stmts, err = s.canceled(b.Canceled); err != nil {
+		more, err := s.canceled(b.Canceled)
+		if err != nil {
 			return nil, fault.Wrap("store.canceled", err)
 		}
+		stmts = append(stmts, more...)
 	}
 	if s.ended == nil {
 		return stmts, nil

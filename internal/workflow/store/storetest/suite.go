@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Store) {
 		{"lists count what changes", listChanges},
 		{"lists are in order of creation", listOrder},
 		{"a business key has one active execution of a graph", businessKeys},
+		{"waits are listed with their filters", waits},
 		{"a scan sees every tenant", scan},
 		{"graphs have versions", graphs},
 		{"graphs are listed by their newest version", graphPages},

@@ -1,0 +1,48 @@
+package httpapi_test
+
+import (
+	"slices"
+	"testing"
+)
+
+// EXE-8: whoever waits is in the list of waits, for as long as it waits.
+func TestNodesThatWaitAreListed(t *testing.T) {
+	s := newServer(t)
+	e := s.started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"both","type":"Fork"},
+		{"nodeId":"approve","type":"Wait","timeout":"24h","waitKey":"k","assignees":{"users":["ann"]},
+			"prompt":{"title":"Pay?","fields":{"n":"input.n"}}},
+		{"nodeId":"pay","type":"Task"},{"nodeId":"all","type":"Join"},{"nodeId":"ok","type":"Success"}],
+		"edges":[{"from":"start","to":"both"},{"from":"both","to":"approve"},{"from":"both","to":"pay"},
+			{"from":"approve","to":"all"},{"from":"pay","to":"all"},{"from":"all","to":"ok"}]}`)
+	s.get("/waits").is(200).has("total", "1").has("items.0.executionId", e.id).has("items.0.nodeId", "approve").
+		has("items.0.graphId", "g").has("items.0.prompt", `{"fields":{"n":1},"title":"Pay?"}`).
+		has("items.0.waitKey", "k").has("items.0.assignees", `{"users":["ann"]}`)
+	e.send("pay/start", `{"attempt":1}`).is(202)
+	e.send("pay/wait", `{"prompt":{"question":"Which account?"}}`).is(202)
+	s.get("/waits").is(200).has("total", "2").has("items.1.nodeId", "pay")
+	s.get("/waits?nodeId=pay").is(200).has("total", "1")
+	s.get("/waits?graphId=h").is(200).has("total", "0")
+	s.get("/waits?from=2999-01-01T00:00:00Z").is(200).has("total", "0")
+	s.do("GET", "/waits?assignee=me", "", "X-User-Id", "ann").is(200).has("total", "1").
+		has("items.0.nodeId", "approve")
+	s.do("GET", "/waits?assignee=me", "", "X-User-Id", "ben").is(200).has("total", "0")
+	s.get("/waits?assignee=ann").is(422)
+	e.send("pay/resume", "").is(202)
+	s.get("/waits").is(200).has("total", "1")
+	e.send("cancel", "").is(202)
+	s.get("/waits").is(200).has("total", "0")
+
+	for range 12 {
+		s.post("/executions", `{"graphId":"g","input":{"n":1},"start":true}`).is(202)
+	}
+	first := s.get("/waits?page_size=10").is(200).has("total", "12")
+	second := s.get("/waits?page_size=10&cursor="+first.text("next")).is(200).has("total", "12").has("page", "2").
+		has("next", "<none>").has("items.2", "<none>")
+	next := []string{second.text("items.0.executionId"), second.text("items.1.executionId")}
+	for _, seen := range []string{"items.0.executionId", "items.9.executionId"} {
+		if slices.Contains(next, first.text(seen)) {
+			t.Errorf("%s is on both pages", seen)
+		}
+	}
+	s.get("/waits?page_size=10&nodeId=pay&cursor=" + first.text("next")).is(422)
+}
