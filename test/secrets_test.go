@@ -181,8 +181,7 @@ func (p *reader) send(method, path, body string, header http.Header) (status int
 // as is the header of a bearer.
 func (p *reader) as(token string) http.Header {
 	header := http.Header{
-		"X-Idempotency-Key": {fmt.Sprint("key-", p.sent)},
-		"Idempotency-Key":   {fmt.Sprintf("01J8TPZ7YJ1E1X4C5N9Z%06d", p.sent)},
+		"Idempotency-Key": {fmt.Sprintf("01J8TPZ7YJ1E1X4C5N9Z%06d", p.sent)},
 	}
 	if token != "" {
 		header.Set("Authorization", "Bearer "+token)

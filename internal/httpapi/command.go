@@ -152,6 +152,9 @@ func find(quoted []byte) *command {
 // creates reports whether the command makes its execution.
 func (cmd *command) creates() bool { return cmd.action == "" }
 
+// works reports whether the command is one of those of workers.
+func (cmd *command) works() bool { return cmd.scope == scopeWork }
+
 // endpoint is what a key of the command is scoped to: method and path of its own
 // endpoint, in one spelling.
 func (cmd *command) endpoint(execution, node string) string {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
 	"renga.dev/renga/internal/platform/canonical"
@@ -33,7 +34,11 @@ func (a *API) single(cmd *command) rest.Handler {
 			return gate.Reply{}, result.Err
 		}
 		status, raw := appendAnswer(c.Scratch(), &result.Answer)
-		return c.Built(status, raw), nil
+		reply := c.Built(status, raw)
+		if cmd.works() && !c.NamesChain {
+			reply.Header = http.Header{"X-Correlation-Id": {result.Answer.CorrelationID}}
+		}
+		return reply, nil
 	}
 }
 
@@ -73,10 +78,10 @@ func (a *API) principal(ctx context.Context, c *gate.Call) (*flow.Principal, err
 // target is what a command is about, as the caller wrote it.
 type target struct{ key, execution, node string }
 
-// chain is the correlation id of a command: without the header that of the execution, which the engine
-// knows, or a new one for what is created.
-func chain(c *gate.Call, creates bool) string {
-	if !c.NamesChain && !creates {
+// chain is the correlation id of a command: without the header a new one, and for the command of a worker that of the
+// execution, which the engine knows.
+func chain(c *gate.Call, works bool) string {
+	if works && !c.NamesChain {
 		return ""
 	}
 	return c.CorrelationID
@@ -86,7 +91,7 @@ func chain(c *gate.Call, creates bool) string {
 // endpoint, whose members are in b.
 func (cmd *command) request(c *gate.Call, t target, src []byte, b *body) (engine.Request, error) {
 	req := engine.Request{
-		Tenant: c.Principal.Tenant, CorrelationID: chain(c, cmd.creates()),
+		Tenant: c.Principal.Tenant, CorrelationID: chain(c, cmd.works()),
 		Actor: flow.Actor{Kind: flow.KindUser, ID: c.Principal.Subject},
 	}
 	var err error

@@ -131,7 +131,7 @@ func (a *taskAPI) claim(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	claimed, err := a.commands.Claim(ctx, engine.ClaimRequest{
 		Tenant: c.Principal.Tenant, Worker: b.WorkerID, Queues: b.Queues, Max: b.Max,
 		Wait: wait, Lease: b.LeaseSeconds,
-		Idempotency: key, CorrelationID: chain(c, false),
+		Idempotency: key, CorrelationID: chain(c, true),
 	})
 	if err != nil {
 		return gate.Reply{}, err

@@ -37,9 +37,13 @@ func (a *audit) check(idle bool) {
 func (a *audit) checkHead(x *audited) {
 	stored, _ := a.w.mem.find(x.tenant, x.state.Execution)
 	s, h := &x.state, &stored.head
+	code := "" // also of a failure that says nothing
+	if s.Status == flow.Failed && s.Error != nil {
+		code = s.Error.Code
+	}
 	if h.Status != s.Status || h.EndedAt != s.EndedAt || h.ArchivedAt != s.ArchivedAt || h.CreatedAt != s.CreatedAt ||
 		h.GraphID != s.GraphID || h.GraphVersion != s.GraphVersion || h.Outcome != s.Outcome ||
-		(h.ErrorCode != "") != (s.Status == flow.Failed) || h.ErrorCode != "" && h.ErrorCode != s.Error.Code {
+		h.ErrorCode != code {
 		a.w.fail("execution %v: the row is %+v, the state is %v, ended %v, archived %v, outcome %q, error %v",
 			s.Execution, *h, s.Status, s.EndedAt, s.ArchivedAt, s.Outcome, s.Error)
 	}

@@ -153,7 +153,7 @@ func (a *author) wait() part {
 	if a.one(4) {
 		spec.Assignees = &flow.Assignees{Users: []string{"nobody"}, Roles: []string{boss}}
 	}
-	if a.one(4) {
+	if a.one(3) {
 		spec.Schema = jsontext.Value(`{"required":["n"]}`)
 	}
 	id := a.node(spec)

@@ -169,7 +169,7 @@ func (b *orders) held(o *order, ans *engine.Answer) {
 	x := b.w.audit.one(o.req.Tenant, ans.Refused.Holder)
 	if ans.Refused.Guard != flow.GuardBusinessKey || x == nil || want.BusinessKey == "" ||
 		x.state.BusinessKey != want.BusinessKey || x.state.GraphID != o.req.GraphID ||
-		x.state.EndedAt != 0 && x.state.EndedAt < row.At {
+		b.w.stress.Jumps == 0 && x.state.EndedAt != 0 && x.state.EndedAt < row.At { // else it may end before
 		b.w.fail("%s: the business key %q is not with the execution that was named: %s", key.Key, want.BusinessKey,
 			show(ans))
 	}

@@ -191,6 +191,9 @@ func (cr *crew) tookTasks(c *claim, out *engine.Claimed) {
 // got checks a task that a worker was given for the first time. A worker "" is
 // the one of the node that was completed.
 func (cr *crew) got(x *audited, t engine.Task, worker string) {
+	if cr.w.err != nil {
+		return // its log was not followed
+	}
 	name := fmt.Sprintf("%s/%s#%d", short(t.Execution), t.Node, t.Attempt)
 	if x == nil {
 		cr.w.fail("task %s: no such execution", name)
