@@ -18,7 +18,7 @@ tool     := $(GO) tool -modfile=tools/go.mod
 # clones of the repository on a machine, as long as nothing changed that they read.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-sources  := $(wildcard *.go api client cmd internal test web/*.go)
+sources  := $(wildcard *.go api client cmd examples internal test web/*.go)
 
 # The packages in which goroutines meet.
 racing := $(patsubst %,./%/...,$(wildcard internal/workflow/expr internal/platform/sqldb internal/workflow/store internal/workflow/engine internal/platform/bulk))
