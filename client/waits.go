@@ -13,7 +13,7 @@ type Waits struct{ *transport }
 type WaitFilter struct {
 	GraphID string
 	NodeID  string
-	Mine    bool      // only those that the caller is an assignee of
+	Mine    bool      // only those that the caller may resume, also those that everybody may
 	From    time.Time // waiting since then or later
 }
 

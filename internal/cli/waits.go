@@ -9,10 +9,10 @@ import (
 )
 
 type waitsCmd struct {
-	Graph string `placeholder:"ID" help:"Only those of executions of this graph."`
-	Node  string `placeholder:"NODE" help:"Only nodes of this name."`
-	Mine  bool   `help:"Only those that you are an assignee of, by name, role or group."`
-	Since string `placeholder:"TIME" help:"Waiting since then or later: ${time}."`
+	Graph    string  `placeholder:"ID" help:"Only those of executions of this graph."`
+	Node     string  `placeholder:"NODE" help:"Only nodes of this name."`
+	Assignee *string `placeholder:"me" enum:"me" help:"me: only those that you may resume."`
+	Since    string  `placeholder:"TIME" help:"Waiting since then or later: ${time}."`
 	paging
 }
 
@@ -20,7 +20,7 @@ func (waitsCmd) Help() string {
 	return `The longest waiting come first. To resume one: renga execution resume EXECUTION NODE.
 
 Examples:
-  renga waits --mine
+  renga waits --assignee me
   renga waits --graph expense --node approve --page-size 100
   renga waits -o json | jq -r '.items[] | .executionId + " " + .nodeId'`
 }
@@ -40,5 +40,7 @@ func (c *waitsCmd) Run(ctx context.Context, r *remote) error {
 			w.ExecutionID, w.NodeID, w.GraphID, w.BusinessKey, w.Since, w.WaitUntil, prompt.Title,
 			assignees(w.Assignees),
 		}
-	}))(r.Waits.List(ctx, client.WaitFilter{GraphID: c.Graph, NodeID: c.Node, Mine: c.Mine, From: from}, c.at()))
+	}))(r.Waits.List(ctx, client.WaitFilter{
+		GraphID: c.Graph, NodeID: c.Node, Mine: c.Assignee != nil, From: from,
+	}, c.at()))
 }

@@ -35,7 +35,7 @@ func (a *API) waits(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	}
 	who, given := q.Text("assignee")
 	if given && who != "me" {
-		q.Fail("assignee", "assignee must be me: the waits that the caller is an assignee of")
+		q.Fail("assignee", "assignee must be me: the waits that the caller may resume")
 	}
 	sealed, err := a.cfg.Seals.For(ctx, "waits", c.Principal.Tenant, c.Principal.Subject, q.Without("page", "cursor"))
 	if err != nil {

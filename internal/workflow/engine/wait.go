@@ -42,7 +42,7 @@ type WaitQuery struct {
 	Tenant  string
 	GraphID string
 	NodeID  string
-	For     *flow.Principal // only those with an assignee that this is; nil: all
+	For     *flow.Principal // only those that this may resume; nil: all
 	From    flow.Time       // since this instant or later
 	After   WaitRow         // only those after this one: its Since, Execution and Node; zero: from the first
 	Offset  int

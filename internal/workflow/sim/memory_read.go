@@ -248,7 +248,7 @@ func (m *Memory) Waits(_ context.Context, q engine.WaitQuery) (rows []engine.Wai
 	for ref, row := range m.waits {
 		if ref.Tenant == q.Tenant && (q.GraphID == "" || row.GraphID == q.GraphID) &&
 			(q.NodeID == "" || row.Node == q.NodeID) && row.Since >= q.From &&
-			(q.For == nil || row.Assignees != nil && row.Assignees.Have(q.For)) {
+			(q.For == nil || row.Assignees == nil || row.Assignees.Have(q.For)) {
 			head := m.execs[ref.Execution].head
 			row.ID, row.BusinessKey, row.CorrelationID = head.ID, head.BusinessKey, head.CorrelationID
 			rows = append(rows, row)

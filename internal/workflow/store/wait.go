@@ -78,9 +78,9 @@ func (s *Store) Waits(ctx context.Context, q engine.WaitQuery) (page []engine.Wa
 			where += " AND w.since >= " + binds.Add(int64(q.From))
 		}
 		if q.For != nil {
-			where += " AND EXISTS (SELECT 1 FROM engine_assignee AS a WHERE a.tenant = $1" +
+			where += " AND (w.assignees = '' OR EXISTS (SELECT 1 FROM engine_assignee AS a WHERE a.tenant = $1" +
 				" AND a.execution = w.execution AND a.node = w.node AND " +
-				binds.OneOf(sql, "a.assignee", assigneeNames(q.For.Users, q.For.Roles, q.For.Groups)) + ")"
+				binds.OneOf(sql, "a.assignee", assigneeNames(q.For.Users, q.For.Roles, q.For.Groups)) + "))"
 		}
 		if err := sql.Row(ctx, "SELECT count(*)"+where, binds.Args()...).Scan(&total); err != nil {
 			return err
