@@ -9,51 +9,38 @@ import (
 	"time"
 )
 
-// A heap may grow to three times what is live before it is collected, which spares collections
-// under load, and to twice that when it is larger than smallHeap. JetStream keeps what was published
-// in the last ten seconds; when that is much, the memory limit lets the heap grow by half only.
-// The limit follows what is live: close to a fixed one the collector would never rest.
+// A heap grows to heapGoal before it is collected: by twice what is live at most, which spares collections
+// under load, and by half of it at least. A memory limit is for the operator: close to one the collector
+// never rests.
 const (
-	smallHeap  = 16 << 20
-	peakMemory = 68 << 20
+	heapGoal   = 52 << 20
+	mostGrowth = 200 // percent of what is live
+	minGrowth  = 50
 	memoryLook = 200 * time.Millisecond
 )
 
 // gcPercent is by how much the heap may grow before it is collected.
 func gcPercent(live uint64) int {
-	if live > smallHeap {
-		return 100
+	if live == 0 {
+		return mostGrowth
 	}
-	return 200
-}
-
-// memoryLimit is what the heap, its room to grow and 16 MiB of stacks and tables may take.
-func memoryLimit(live uint64) int64 {
-	return max(peakMemory, int64(live+live/2+16<<20))
+	return int(min(max(100*(heapGoal-int64(live))/int64(live), minGrowth), mostGrowth))
 }
 
 // TuneMemory sets how eagerly memory is collected, until ctx ends. What the operator has
 // set by environment variables stays.
 func TuneMemory(ctx context.Context) {
-	percent, limit := debug.SetGCPercent, debug.SetMemoryLimit
 	if os.Getenv("GOGC") != "" {
-		percent = func(int) int { return 0 }
+		return
 	}
-	if os.Getenv("GOMEMLIMIT") != "" {
-		limit = func(int64) int64 { return 0 }
-	}
-	tune := func(live uint64) {
-		percent(gcPercent(live))
-		limit(memoryLimit(live))
-	}
-	tune(0)
-	var last uint64
+	last := gcPercent(0)
+	debug.SetGCPercent(last)
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	go every(ctx, memoryLook, func() {
 		metrics.Read(live)
-		if now := live[0].Value.Uint64(); now != last {
-			last = now
-			tune(now)
+		if next := gcPercent(live[0].Value.Uint64()); next != last {
+			last = next
+			debug.SetGCPercent(next)
 		}
 	})
 }

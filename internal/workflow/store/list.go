@@ -111,6 +111,10 @@ func (l *list) choose(ctx context.Context, sql *sqldb.Tx) error {
 	if len(l.filters) == 0 {
 		return nil
 	}
+	if l.only() && l.filters[0].counted() != "" { // the total needs no other count
+		l.driver = &l.filters[0]
+		return nil
+	}
 	known := 0
 	stmts := []sqldb.Stmt{l.counted()}
 	stmts[0].Row = func(r *sqldb.Row) error { return r.Scan(&known) }
