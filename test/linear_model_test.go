@@ -7,8 +7,12 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// links is how many Tasks the graph of the linearizability test has, one after the other.
-const links = 4
+// The graph of the linearizability test has so many nodes, one after the other. They are Tasks, and
+// a Wait.
+const (
+	links    = 4
+	waitLink = 2
+)
 
 // chain is an execution of that graph as the model sees it, and as it is read.
 type chain struct {
@@ -32,13 +36,15 @@ func newChain() chain {
 // asked is an operation on one execution: a command, or a read.
 type asked struct {
 	execution string
-	command   string // look and count are reads
+	graph     string
+	command   string // look, count and inWaits are reads
 	task      int
 }
 
 const (
-	look  = "look"  // read the execution
-	count = "count" // read how many events it has
+	look    = "look"  // read the execution
+	count   = "count" // read how many events it has
+	inWaits = "waits" // read which of its nodes are in the list of waits
 )
 
 // opResult is the result of an operation.
@@ -48,6 +54,7 @@ type opResult struct {
 	cancel   int   // of a cancel
 	seen     chain // of a look
 	total    int   // of a count
+	waiting  int   // of inWaits: the node that waits; -1: none does
 }
 
 // after is the execution after a command, and whether the command is accepted.
@@ -115,11 +122,20 @@ var turns = map[string]struct {
 	"FailNode":           {"RUNNING", "FAILED", 4},    // and so is the execution
 }
 
+// waitResumed is how many events resume the Wait: the node after it is ready.
+const waitResumed = 4
+
+// waiting is the node that waits; -1: none does.
+func (c chain) waiting() int { return slices.Index(c.tasks[:], "WAITING") }
+
 // work is after for the commands on a task.
 func (c chain) work(q asked) (chain, bool) {
 	turn := turns[q.command]
 	if !c.started || c.tasks[q.task] != turn.from {
 		return c, false
+	}
+	if turn.to == "RUNNING" && q.task == waitLink { // nobody starts a Wait
+		turn.to, turn.events = "SUCCEEDED", waitResumed
 	}
 	c.tasks[q.task] = turn.to
 	c.seq += turn.events
@@ -128,6 +144,9 @@ func (c chain) work(q asked) (chain, bool) {
 		c.status = "FAILED"
 	case turn.to == "SUCCEEDED" && q.task == links-1:
 		c.status = "COMPLETED"
+		c.seq++
+	case turn.to == "SUCCEEDED" && q.task+1 == waitLink:
+		c.tasks[waitLink] = "WAITING"
 		c.seq++
 	case turn.to == "SUCCEEDED":
 		c.tasks[q.task+1] = "READY"
@@ -147,6 +166,8 @@ var chainModel = porcupine.Model{
 			return a.seen == c, c
 		case count:
 			return a.total == c.seq, c
+		case inWaits:
+			return a.waiting == c.waiting(), c
 		}
 		next, accepted := c.after(q)
 		if a.unknown {
@@ -163,6 +184,10 @@ var chainModel = porcupine.Model{
 func TestTheModelFindsWhatIsNotLinearizable(t *testing.T) {
 	started, _ := newChain().after(asked{command: "StartExecution"})
 	canceled, _ := started.after(asked{command: "CancelExecution"})
+	waiting := started
+	for _, command := range []string{"StartNode", "PutNodeWaiting"} {
+		waiting, _ = waiting.after(asked{command: command})
+	}
 	op := func(call, end int64, command string, a opResult) porcupine.Operation {
 		return porcupine.Operation{Call: call, Return: end, Input: asked{command: command}, Output: a}
 	}
@@ -176,6 +201,14 @@ func TestTheModelFindsWhatIsNotLinearizable(t *testing.T) {
 			start, op(3, 4, look, opResult{seen: started}),
 			op(5, 6, count, opResult{total: started.seq}),
 		}, true},
+		{"a wait that is listed", []porcupine.Operation{
+			start, op(3, 4, "StartNode", opResult{accepted: true}), op(5, 8, "PutNodeWaiting", opResult{accepted: true}),
+			op(6, 7, inWaits, opResult{waiting: -1}), op(9, 10, inWaits, opResult{waiting: waiting.waiting()}),
+		}, true},
+		{"one that is not yet", []porcupine.Operation{
+			start, op(3, 4, "StartNode", opResult{accepted: true}), op(5, 6, "PutNodeWaiting", opResult{accepted: true}),
+			op(7, 8, inWaits, opResult{waiting: -1}),
+		}, false},
 		{"a stale read", []porcupine.Operation{start, op(3, 4, look, opResult{seen: newChain()})}, false},
 		{"a read at the same time", []porcupine.Operation{start, op(1, 4, look, opResult{seen: newChain()})}, true},
 		{"a doubled effect", []porcupine.Operation{start, op(3, 4, "StartExecution", opResult{accepted: true})}, false},

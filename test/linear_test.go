@@ -46,7 +46,9 @@ func TestTheHistoryOfEveryExecutionIsLinearizable(t *testing.T) {
 		sites = []site{at, at.beside(t)}
 	}
 	l.rig = newRig(t, 1, sites...)
-	l.hands[0].put("chain", chainGraph())
+	for i := range 2 * operations / opsPerChain {
+		l.hands[0].put(chainName(i), chainGraph())
+	}
 	for i := range l.hot {
 		l.renew(l.hands[0].client, i)
 	}
@@ -68,12 +70,19 @@ func TestTheHistoryOfEveryExecutionIsLinearizable(t *testing.T) {
 	l.end()
 }
 
-// chainGraph is a graph of some Tasks, one after the other.
+// chainName is the graph of one execution alone, whose waits can be listed by it.
+func chainName(i int64) string { return fmt.Sprint("chain-", i) }
+
+// chainGraph is a graph of some Tasks and a Wait, one after the other.
 func chainGraph() string {
 	nodes, edges, last := `{"nodeId":"start","type":"Start"}`, "", "start"
 	for i := range links {
 		name := taskName(i)
-		nodes += `,{"nodeId":"` + name + `","type":"Task","queue":"nobody"}`
+		if i == waitLink {
+			nodes += `,{"nodeId":"` + name + `","type":"Wait"}`
+		} else {
+			nodes += `,{"nodeId":"` + name + `","type":"Task","queue":"nobody"}`
+		}
 		edges += `{"from":"` + last + `","to":"` + name + `"},`
 		last = name
 	}
@@ -96,6 +105,8 @@ type linear struct {
 	hot     [hotChains]*hotChain
 	history []porcupine.Operation
 	count   atomic.Int64
+	chains  atomic.Int64 // that were created
+	waits   atomic.Int64 // that were listed
 	agreed  atomic.Int64 // commands that were accepted
 	unknown atomic.Int64
 }
@@ -103,6 +114,7 @@ type linear struct {
 // hotChain is an execution that clients work on, and what they guess of it.
 type hotChain struct {
 	id    string
+	graph string
 	ops   atomic.Int64
 	guess atomic.Pointer[chain]
 }
@@ -112,7 +124,7 @@ func (x *hotChain) learn(q asked, a opResult) {
 	switch {
 	case q.command == look:
 		x.guess.Store(&a.seen)
-	case a.accepted:
+	case a.accepted: // never of another read
 		next, _ := x.guess.Load().after(q)
 		x.guess.Store(&next)
 	}
@@ -120,7 +132,8 @@ func (x *hotChain) learn(q asked, a opResult) {
 
 // renew puts another execution in a place.
 func (l *linear) renew(c *client, place int) {
-	made := c.request("CreateExecution", "", "", `"graphId":"chain"`)
+	graph := chainName(l.chains.Add(1) - 1)
+	made := c.request("CreateExecution", "", "", `"graphId":"`+graph+`"`)
 	if err := c.do(l.t.Context(), made); err != nil || !made.accepted() {
 		l.t.Errorf("%d %s %v", made.status, made.answer, err)
 		return
@@ -128,7 +141,7 @@ func (l *linear) renew(c *client, place int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fresh := newChain()
-	l.hot[place] = &hotChain{id: made.reply().ExecutionID}
+	l.hot[place] = &hotChain{id: made.reply().ExecutionID, graph: graph}
 	l.hot[place].guess.Store(&fresh)
 }
 
@@ -161,7 +174,7 @@ func (l *linear) operate(c *client) {
 // choose draws an operation: mostly one that makes sense as far as one knows.
 func (l *linear) choose(random *rand.Rand, x *hotChain) asked {
 	c := x.guess.Load()
-	q := asked{execution: x.id, task: max(0, slices.IndexFunc(c.tasks[:], func(task string) bool {
+	q := asked{execution: x.id, graph: x.graph, task: max(0, slices.IndexFunc(c.tasks[:], func(task string) bool {
 		return task != "SUCCEEDED"
 	}))}
 	sensible := map[string]string{
@@ -175,7 +188,8 @@ func (l *linear) choose(random *rand.Rand, x *hotChain) asked {
 	}{
 		{look, 20},
 		{count, 8},
-		{sensible[c.tasks[q.task]], 50},
+		{inWaits, 8},
+		{sensible[c.tasks[q.task]], 42},
 		{"SucceedNode", 7},
 		{"PutNodeWaiting", 5},
 		{"StartNode", 3},
@@ -209,6 +223,8 @@ func (l *linear) ask(c *client, q asked) (opResult, bool) {
 		}
 		status := c.get("/executions/"+q.execution+"/events?page_size=10", &page)
 		return opResult{total: page.Total}, status == http.StatusOK
+	case inWaits:
+		return l.listed(c, q)
 	}
 	node, members := "", ""
 	if turns[q.command].from != "" {
@@ -232,6 +248,29 @@ func (l *linear) ask(c *client, q asked) (opResult, bool) {
 		}
 	}
 	return opResult{accepted: r.accepted(), cancel: int(r.reply().CancelSeq)}, true
+}
+
+// listed reads which node of an execution is in the list of waits.
+func (l *linear) listed(c *client, q asked) (opResult, bool) {
+	var page struct {
+		Items []struct {
+			ExecutionID string `json:"executionId"`
+			NodeID      string `json:"nodeId"`
+		} `json:"items"`
+		Total int `json:"total"`
+	}
+	if c.get("/waits?graphId="+q.graph, &page) != http.StatusOK {
+		return opResult{}, false
+	}
+	if page.Total != len(page.Items) || page.Total > 1 {
+		l.t.Errorf("%d waits in all, these are listed: %+v; want one at most", page.Total, page.Items)
+	}
+	for _, item := range page.Items {
+		l.waits.Add(1)
+		task, err := strconv.Atoi(strings.TrimPrefix(item.NodeID, "t"))
+		return opResult{waiting: task}, err == nil && item.ExecutionID == q.execution
+	}
+	return opResult{waiting: -1}, true
 }
 
 // chainOf is an execution as it was read.
@@ -321,6 +360,7 @@ func (l *linear) judge() {
 	atLeast("operations at the same time as another", met, len(l.history)/2)
 	atLeast("commands that were accepted", int(l.agreed.Load()), len(l.history)/16)
 	atLeast("operations with unknown outcome", int(l.unknown.Load()), len(l.history)/1000)
+	atLeast("waits that were listed", int(l.waits.Load()), len(l.history)/200)
 	atLeast("kills", l.kills, len(l.history)/1000)
 	if l.proxy != nil {
 		atLeast("cuts", l.cuts, len(l.history)/500)
