@@ -191,7 +191,11 @@ func TestTheModelFindsWhatIsNotLinearizable(t *testing.T) {
 	op := func(call, end int64, command string, a opResult) porcupine.Operation {
 		return porcupine.Operation{Call: call, Return: end, Input: asked{command: command}, Output: a}
 	}
+	waits := func(call int64, node int) porcupine.Operation {
+		return op(call, call+1, inWaits, opResult{waiting: node})
+	}
 	start := op(1, 2, "StartExecution", opResult{accepted: true})
+	begin := op(3, 4, "StartNode", opResult{accepted: true})
 	tests := []struct {
 		name    string
 		history []porcupine.Operation
@@ -202,12 +206,11 @@ func TestTheModelFindsWhatIsNotLinearizable(t *testing.T) {
 			op(5, 6, count, opResult{total: started.seq}),
 		}, true},
 		{"a wait that is listed", []porcupine.Operation{
-			start, op(3, 4, "StartNode", opResult{accepted: true}), op(5, 8, "PutNodeWaiting", opResult{accepted: true}),
-			op(6, 7, inWaits, opResult{waiting: -1}), op(9, 10, inWaits, opResult{waiting: waiting.waiting()}),
+			start, begin, op(5, 8, "PutNodeWaiting", opResult{accepted: true}), waits(6, -1),
+			waits(9, waiting.waiting()),
 		}, true},
 		{"one that is not yet", []porcupine.Operation{
-			start, op(3, 4, "StartNode", opResult{accepted: true}), op(5, 6, "PutNodeWaiting", opResult{accepted: true}),
-			op(7, 8, inWaits, opResult{waiting: -1}),
+			start, begin, op(5, 6, "PutNodeWaiting", opResult{accepted: true}), waits(7, -1),
 		}, false},
 		{"a stale read", []porcupine.Operation{start, op(3, 4, look, opResult{seen: newChain()})}, false},
 		{"a read at the same time", []porcupine.Operation{start, op(1, 4, look, opResult{seen: newChain()})}, true},
