@@ -215,8 +215,14 @@ var operations = []Operation{
 		"core", "executions:read", "executions.read", "", false,
 	},
 	{"listGraphs", "GET", "/graphs", "core", "executions:read", "executions.read", "", false},
+	{"checkGraph", "POST", "/graphs/check", "core", "executions:read", "executions.read", "", false},
+	{"simulateGraph", "POST", "/graphs/simulate", "core", "executions:read", "executions.read", "", false},
 	{"getGraph", "GET", "/graphs/{graphId}", "core", "executions:read", "executions.read", "", false},
 	{"putGraph", "PUT", "/graphs/{graphId}", "core", "graphs:write", "executions.write", "", false},
+	{
+		"listGraphVersions", "GET", "/graphs/{graphId}/versions",
+		"core", "executions:read", "executions.read", "", false,
+	},
 	{"listStrategies", "GET", "/gui/strategies", "recheck", "pdca:read", "pdca.read", "", false},
 	{"health", "GET", "/healthz", "core", "", "server", "", false},
 	{

@@ -36,3 +36,20 @@ func (c Graphs) List(ctx context.Context, at Paging) (*Page[GraphVersion], error
 func (c Graphs) All(ctx context.Context) iter.Seq2[GraphVersion, error] {
 	return all[GraphVersion](ctx, c.transport, "/graphs", 1)
 }
+
+// Versions reads a page of the versions of a graph, newest first.
+func (c Graphs) Versions(ctx context.Context, id string, at Paging) (*Page[GraphVersion], error) {
+	return list[GraphVersion](ctx, c.transport, pathOf("/graphs/{graphId}/versions", id), nil, at)
+}
+
+// Check says whether a graph could be registered, and if not, where in its text the mistake is. Nothing is stored.
+func (c Graphs) Check(ctx context.Context, source GraphSource) (*GraphCheck, error) {
+	q := call{method: http.MethodPost, path: "/graphs/check"}
+	return pointer(exchange[GraphCheck](ctx, c.transport, q, source))
+}
+
+// Simulate plays an execution of a graph with given outcomes, and stores nothing.
+func (c Graphs) Simulate(ctx context.Context, s SimulationScript) (*Simulation, error) {
+	q := call{method: http.MethodPost, path: "/graphs/simulate"}
+	return pointer(exchange[Simulation](ctx, c.transport, q, s))
+}

@@ -15,6 +15,100 @@ type GraphVersion struct {
 	CreatedAt time.Time `json:"createdAt"`
 }
 
+// GraphSource: the text of a graph.
+type GraphSource struct {
+	// The id that it will have; graph unless given.
+	GraphID string `json:"graphId,omitempty"`
+	// YAML, or JSON if its first character is a bracket.
+	Source string `json:"source"`
+}
+
+// GraphError: a mistake in a graph.
+type GraphError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	// The member that is wrong, of the graph or of the node.
+	Field  string `json:"field,omitempty"`
+	NodeID string `json:"nodeId,omitempty"`
+	// Where the mistake is in the text, from 1.
+	Line int `json:"line,omitempty"`
+	// In bytes, from 1.
+	Column int `json:"column,omitempty"`
+}
+
+// GraphCheck: whether a graph can be registered.
+type GraphCheck struct {
+	Valid  bool   `json:"valid"`
+	Digest string `json:"digest,omitempty"`
+	// How many there are.
+	Nodes int `json:"nodes,omitempty"`
+	// How many there are.
+	Edges int `json:"edges,omitempty"`
+	// Why not; today at most the first mistake.
+	Errors []GraphError `json:"errors"`
+}
+
+// SimulationScript: a graph, and how an execution of it goes.
+type SimulationScript struct {
+	GraphID string `json:"graphId,omitempty"`
+	// Of the stored graph; the newest unless given.
+	Version int `json:"version,omitempty"`
+	// A graph that is not stored: YAML, or JSON if its first character is a bracket.
+	Source string          `json:"source,omitempty"`
+	Input  json.RawMessage `json:"input,omitempty"`
+	// What happens to nodes, by name: one outcome or a list, one for each attempt; the last
+	// stands for all others. An outcome is a text as `renga graph simulate --outcome` takes it
+	// after the equals sign (`succeed:{…}`, `fail:CODE:MESSAGE`, `final:CODE`, `timeout`,
+	// `lost`, `wait:KEY`, `resume:{…}`, `cancel:REASON`, each with `@DURATION` after the
+	// verb), or an object with `do` (the verb), `after`, `output`, `code`, `message`, `detail`,
+	// `waitKey` and `reason`.
+	Outcomes map[string]any `json:"outcomes,omitempty"`
+	// Cancel as soon as the log has this event.
+	CancelAfter int `json:"cancelAfter,omitempty"`
+	// How long a Task takes and a Wait waits, where no outcome says otherwise; 1s unless given.
+	TaskTime string `json:"taskTime,omitempty"`
+	// Of workers; 60s unless given.
+	Lease string `json:"lease,omitempty"`
+}
+
+// SimulatedRefusal: why it was refused.
+type SimulatedRefusal struct {
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Details json.RawMessage `json:"details,omitempty"`
+}
+
+// SimulatedCommand: a command of a simulation, as an execution lists its commands.
+type SimulatedCommand struct {
+	Command   string    `json:"command"`
+	NodeID    string    `json:"nodeId,omitempty"`
+	DecidedAt time.Time `json:"decidedAt"`
+	Actor     Actor     `json:"actor"`
+	Accepted  bool      `json:"accepted"`
+	FirstSeq  uint64    `json:"firstSeq,omitempty"`
+	LastSeq   uint64    `json:"lastSeq,omitempty"`
+	// Why it was refused.
+	Error *SimulatedRefusal `json:"error,omitempty"`
+}
+
+// Simulation: what an execution would do.
+type Simulation struct {
+	Status      Status `json:"status"`
+	GraphID     string `json:"graphId"`
+	GraphDigest string `json:"graphDigest"`
+	// Virtual time from the creation to the end, such as 1h0m3s.
+	Took         string          `json:"took"`
+	Result       json.RawMessage `json:"result,omitempty"`
+	Outcome      string          `json:"outcome,omitempty"`
+	Error        *Failure        `json:"error,omitempty"`
+	FailedNodeID string          `json:"failedNodeId,omitempty"`
+	CancelSeq    uint64          `json:"cancelSeq,omitempty"`
+	// Of an execution that is still ACTIVE, the nodes that would wait for ever.
+	WaitsFor []string           `json:"waitsFor,omitempty"`
+	Commands []SimulatedCommand `json:"commands"`
+	Events   []Event            `json:"events"`
+}
+
 // Retry: how often and after which pauses a Task is tried.
 type Retry struct {
 	MaxAttempts     int     `json:"maxAttempts,omitempty"`

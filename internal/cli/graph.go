@@ -7,6 +7,7 @@ type graphCmd struct {
 	Validate graphValidateCmd `cmd:"" help:"Check graphs, without a server."`
 	Show     graphShowCmd     `cmd:"" help:"Show a graph."`
 	List     graphListCmd     `cmd:"" help:"List graphs."`
+	Versions graphVersionsCmd `cmd:"" help:"List the versions of a graph."`
 	Test     graphTestCmd     `cmd:"" help:"Play the cases beside graphs, without a server, and compare how they end."`
 	Simulate simulateCmd      `cmd:"" help:"Play a graph with given outcomes, without a server, and print the events."`
 }

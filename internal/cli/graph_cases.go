@@ -15,6 +15,7 @@ import (
 
 	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/workflow/flow"
+	"renga.dev/renga/internal/workflow/play"
 )
 
 type graphTestCmd struct {
@@ -54,7 +55,7 @@ Examples:
 // graphCase is one way that an execution of a graph may go, and how it must end.
 type graphCase struct {
 	Name string `json:"name"`
-	script
+	play.Script
 	Expect expectation `json:"expect"`
 }
 
@@ -213,15 +214,15 @@ func (c *graphCase) play(plan *flow.Plan, r *caseResult) ([]string, error) {
 	if err := c.Expect.check(plan); err != nil {
 		return nil, err
 	}
-	p, err := newPlayer(plan, &c.script)
+	p, err := play.New(plan, &c.Script, play.Limits{})
 	if err != nil {
 		return nil, err
 	}
 	started := time.Now()
-	if err := p.play(flow.Data(c.Input)); err != nil {
+	if err := p.Run(flow.Data(c.Input)); err != nil {
 		return nil, err
 	}
-	r.Took, r.seconds = p.took().String(), time.Since(started).Seconds()
+	r.Took, r.seconds = p.Took().String(), time.Since(started).Seconds()
 	return c.Expect.compare(p), nil
 }
 
@@ -243,8 +244,8 @@ func (e *expectation) check(plan *flow.Plan) error {
 	return nil
 }
 
-func (e *expectation) compare(p *player) (failures []string) {
-	s := &p.state
+func (e *expectation) compare(p *play.Play) (failures []string) {
+	s := &p.State
 	differ := func(what, got, want string) {
 		if got != want {
 			failures = append(failures, fmt.Sprintf("%s is %s, not %s", what, cmp.Or(got, "nothing"), want))
@@ -265,11 +266,7 @@ func (e *expectation) compare(p *player) (failures []string) {
 		differ("failedNodeId", s.FailedNode, *e.FailedNodeID)
 	}
 	if e.Result != nil {
-		var result []byte
-		if last := p.last(); last != nil {
-			result = flow.DataOf(last.Payload)
-		}
-		differ("result", canonicalText(result), canonicalText(e.Result))
+		differ("result", canonicalText(p.Result()), canonicalText(e.Result))
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Nodes)) {
 		n, _ := s.Find(name)
@@ -280,7 +277,7 @@ func (e *expectation) compare(p *player) (failures []string) {
 		differ("attempts of "+name, fmt.Sprint(n.Attempt), fmt.Sprint(e.Attempts[name]))
 	}
 	if e.Took != nil {
-		differ("took", p.took().String(), time.Duration(*e.Took).String())
+		differ("took", p.Took().String(), time.Duration(*e.Took).String())
 	}
 	return failures
 }

@@ -191,3 +191,23 @@ func (c *graphListCmd) Run(ctx context.Context, r *remote) error {
 	})
 	return tabulate(r, &c.paging, t)(r.Graphs.List(ctx, c.at()))
 }
+
+type graphVersionsCmd struct {
+	ID string `arg:"" help:"Id of the graph."`
+	paging
+}
+
+func (graphVersionsCmd) Help() string {
+	return `The newest come first.
+
+Examples:
+  renga graph versions order
+  diff <(renga graph show order --version 1 -o yaml) <(renga graph show order -o yaml)`
+}
+
+func (c *graphVersionsCmd) Run(ctx context.Context, r *remote) error {
+	t := columns("VERSION, CREATED, DIGEST", func(g *client.GraphVersion) []any {
+		return []any{g.Version, g.CreatedAt, g.Digest}
+	})
+	return tabulate(r, &c.paging, t)(r.Graphs.Versions(ctx, c.ID, c.at()))
+}

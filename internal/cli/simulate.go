@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"renga.dev/renga/internal/workflow/flow"
+	"renga.dev/renga/internal/workflow/play"
 )
 
 type simulateCmd struct {
@@ -63,57 +63,57 @@ func (c *simulateCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	if err := p.play(input); err != nil {
+	if err := p.Run(input); err != nil {
 		return err
 	}
-	rows, err := p.rows()
+	rows, err := rows(p)
 	if err != nil {
 		return err
 	}
-	err = a.print(p.report(), func(out *printer) {
+	err = a.print(p.Report(), func(out *printer) {
 		out.grid("TIME, COMMAND, SEQ, EVENT, NODE, WHAT", rows)
-		out.line("\n%s", painted(p.verdict(out.screen)))
+		out.line("\n%s", painted(verdict(p, out.screen)))
 	})
 	if err != nil {
 		return err
 	}
-	return codeOf(p.state.Status.String())
+	return codeOf(p.State.Status.String())
 }
 
 // player combines the script and the flags.
-func (c *simulateCmd) player(a *App, plan *flow.Plan) (*player, flow.Data, error) {
-	var s script
+func (c *simulateCmd) player(a *App, plan *flow.Plan) (*play.Play, flow.Data, error) {
+	var s play.Script
 	if c.Script != "" {
 		raw, err := a.read(c.Script)
 		if err != nil {
 			return nil, nil, err
 		}
-		if s, err = parseScript(raw); err != nil {
+		if s, err = play.ParseScript(raw); err != nil {
 			return nil, nil, inFile(c.Script, err)
 		}
 	}
 	if s.Outcomes == nil {
-		s.Outcomes = map[string]outcomes{}
+		s.Outcomes = map[string]play.Outcomes{}
 	}
-	given := map[string]outcomes{}
+	given := map[string]play.Outcomes{}
 	for _, text := range c.Outcome {
-		node, one, err := parseOutcome(text)
+		node, one, err := play.ParseOutcome(text)
 		if err != nil {
 			return nil, nil, err
 		}
 		given[node] = append(given[node], one)
 	}
 	maps.Copy(s.Outcomes, given)
-	if s.TaskTime == nil || c.TaskTime != defaultTaskTime {
+	if s.TaskTime == nil || c.TaskTime != play.DefaultTaskTime {
 		s.TaskTime = (*flow.Duration)(&c.TaskTime)
 	}
-	if s.Lease == nil || c.Lease != defaultLease {
+	if s.Lease == nil || c.Lease != play.DefaultLease {
 		s.Lease = (*flow.Duration)(&c.Lease)
 	}
 	if c.CancelAfter != 0 {
 		s.CancelAfter = c.CancelAfter
 	}
-	p, err := newPlayer(plan, &s)
+	p, err := play.New(plan, &s, play.Limits{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,127 +124,17 @@ func (c *simulateCmd) player(a *App, plan *flow.Plan) (*player, flow.Data, error
 	return p, flow.Data(s.Input), err
 }
 
-// newPlayer plays a graph as a script says.
-func newPlayer(plan *flow.Plan, s *script) (*player, error) {
-	p := &player{
-		plan: plan, outcomes: s.Outcomes, cancelAfter: uint64(max(s.CancelAfter, 0)),
-		taskTime: defaultTaskTime, lease: defaultLease,
-	}
-	if s.TaskTime != nil {
-		p.taskTime = time.Duration(*s.TaskTime)
-	}
-	if s.Lease != nil {
-		p.lease = time.Duration(*s.Lease)
-	}
-	if p.taskTime < 0 || s.CancelAfter < 0 {
-		return nil, usage("the time of a task and the event to cancel after cannot be negative")
-	}
-	if err := checkLease(p.lease); err != nil {
-		return nil, err
-	}
-	for node, list := range p.outcomes {
-		for i := range list {
-			if err := list[i].check(plan, node); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return p, nil
-}
-
-// simulation is a play as scripts see it.
-type simulation struct {
-	Status       string       `json:"status"`
-	GraphID      string       `json:"graphId"`
-	GraphDigest  string       `json:"graphDigest"`
-	Took         string       `json:"took"`
-	Result       flow.Data    `json:"result,omitzero"`
-	Outcome      string       `json:"outcome,omitzero"`
-	Error        *flow.Error  `json:"error,omitzero"`
-	FailedNodeID string       `json:"failedNodeId,omitzero"`
-	CancelSeq    uint64       `json:"cancelSeq,omitzero"`
-	Commands     []playedView `json:"commands"`
-	Events       []flow.Event `json:"events"`
-	// of an execution that is still ACTIVE, the nodes that would wait for ever
-	WaitsFor []string `json:"waitsFor,omitzero"`
-}
-
-// playedView is a command of a play, as the server lists commands.
-type playedView struct {
-	Command  string     `json:"command"`
-	NodeID   string     `json:"nodeId,omitzero"`
-	At       flow.Time  `json:"decidedAt"`
-	Actor    flow.Actor `json:"actor"`
-	Accepted bool       `json:"accepted"`
-	FirstSeq uint64     `json:"firstSeq,omitzero"`
-	LastSeq  uint64     `json:"lastSeq,omitzero"`
-	Error    *problem   `json:"error,omitzero"`
-}
-
-func (p *player) report() *simulation {
-	s := &p.state
-	out := &simulation{
-		Status: s.Status.String(), GraphID: s.GraphID, GraphDigest: s.GraphDigest, Took: p.took().String(),
-		Outcome: s.Outcome,
-		Error:   s.Error, FailedNodeID: s.FailedNode, CancelSeq: s.CancelSeq, Events: p.log, WaitsFor: p.stuck(),
-	}
-	for _, d := range p.decisions {
-		v := playedView{
-			Command: d.command.Name(), NodeID: d.command.Target(), At: d.at, Actor: actorOf(d.command),
-			Accepted: d.refused == nil,
-		}
-		if len(d.events) > 0 {
-			v.Actor, v.FirstSeq, v.LastSeq = d.events[0].Actor, d.events[0].Seq, d.events[len(d.events)-1].Seq
-		}
-		if r := d.refused; r != nil {
-			v.Error = &problem{"COMMAND_REJECTED", r.Error(), map[string]any{"guard": r.Guard}}
-		}
-		out.Commands = append(out.Commands, v)
-	}
-	if ev := p.last(); ev != nil {
-		out.Result = flow.DataOf(ev.Payload)
-	}
-	return out
-}
-
-func (p *player) last() *flow.Event {
-	for i := range p.log {
-		if p.log[i].Type == flow.ExecutionCompletedType {
-			return &p.log[i]
-		}
-	}
-	return nil
-}
-
-func (p *player) took() time.Duration {
-	return cmp.Or(p.state.EndedAt, p.now).Sub(beginning)
-}
-
-// stuck are the nodes that nothing will ever happen to.
-func (p *player) stuck() []string {
-	if p.state.Status.Terminal() {
-		return nil
-	}
-	var names []string
-	for _, n := range p.state.Nodes {
-		if n.Status == flow.NodeIsWaiting {
-			names = append(names, n.ID)
-		}
-	}
-	return names
-}
-
 // rows are the commands and the events that followed. Of many renewals in a row they have the first.
-func (p *player) rows() (rows [][]any, err error) {
-	for i := 0; i < len(p.decisions); i++ {
-		more, err := p.decisions[i].rows()
+func rows(p *play.Play) (rows [][]any, err error) {
+	for i := 0; i < len(p.Decisions); i++ {
+		more, err := rowsOf(&p.Decisions[i])
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, more...)
-		if run := renewals(p.decisions[i:]); run > 2 {
+		if run := renewals(p.Decisions[i:]); run > 2 {
 			i += run - 1
-			what := fmt.Sprintf("%d more renewals, the last at +%v", run-1, p.decisions[i].at.Sub(beginning))
+			what := fmt.Sprintf("%d more renewals, the last at +%v", run-1, p.Decisions[i].At.Sub(play.Beginning))
 			rows = append(rows, []any{"", "", "", "…", "", what})
 		}
 	}
@@ -252,23 +142,23 @@ func (p *player) rows() (rows [][]any, err error) {
 }
 
 // renewals is how many commands renew leases before another one comes.
-func renewals(list []decision) int {
+func renewals(list []play.Decision) int {
 	for i, d := range list {
-		if _, ok := d.command.(flow.Progress); !ok {
+		if _, ok := d.Command.(flow.Progress); !ok {
 			return i
 		}
 	}
 	return len(list)
 }
 
-func (d *decision) rows() (rows [][]any, err error) {
-	at, name := "+"+d.at.Sub(beginning).String(), d.command.Name()
-	if d.refused != nil {
-		why := fmt.Sprintf("%s: %s", d.refused.Guard, d.refused.Reason)
-		return [][]any{{at, name, "", coloured{yellow, "refused"}, d.command.Target(), why}}, nil
+func rowsOf(d *play.Decision) (rows [][]any, err error) {
+	at, name := "+"+d.At.Sub(play.Beginning).String(), d.Command.Name()
+	if d.Refused != nil {
+		why := fmt.Sprintf("%s: %s", d.Refused.Guard, d.Refused.Reason)
+		return [][]any{{at, name, "", coloured{yellow, "refused"}, d.Command.Target(), why}}, nil
 	}
-	for i := range d.events {
-		ev := &d.events[i]
+	for i := range d.Events {
+		ev := &d.Events[i]
 		if i > 0 {
 			at, name = "", ""
 		}
@@ -283,15 +173,15 @@ func (d *decision) rows() (rows [][]any, err error) {
 	return rows, nil
 }
 
-func (p *player) verdict(on screen) string {
-	s, status := &p.state, on.cell(status(p.state.Status.String()))
-	tail := fmt.Sprintf("after %v and %s", p.took(), count(len(p.log), "event", "events"))
+func verdict(p *play.Play, on screen) string {
+	s, status := &p.State, on.cell(status(p.State.Status.String()))
+	tail := fmt.Sprintf("after %v and %s", p.Took(), count(len(p.Log), "event", "events"))
 	switch s.Status {
 	case flow.Completed:
 		if s.Outcome != "" {
 			tail += ", outcome " + s.Outcome
 		}
-		if result := flow.DataOf(p.last().Payload); result != nil {
+		if result := p.Result(); result != nil {
 			return fmt.Sprintf("%s %s, with %s", status, tail, clean(string(result)))
 		}
 	case flow.Failed:
@@ -300,7 +190,7 @@ func (p *player) verdict(on screen) string {
 		return fmt.Sprintf("%s %s: cancel won at event %d", status, tail, s.CancelSeq)
 	case flow.Active:
 		return fmt.Sprintf("%s for ever: %s waits, without a timeout, and nobody resumes it", status,
-			strings.Join(p.stuck(), ", "))
+			strings.Join(p.Stuck(), ", "))
 	}
 	return status + " " + tail
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
+
+	"renga.dev/renga/internal/workflow/play"
 )
 
 const patient = `nodes:
@@ -27,7 +29,7 @@ edges:
 func TestASimulationIsWhatAServerEmits(t *testing.T) {
 	r := newRig(t, options{})
 	t.Setenv("RENGA_SERVER", r.url)
-	r.clock.at.Store(int64(beginning))
+	r.clock.at.Store(int64(play.Beginning))
 	file := filepath.Join(r.dir, "patient.yaml")
 	if err := os.WriteFile(file, []byte(patient), 0o600); err != nil {
 		t.Fatal(err)
@@ -37,7 +39,7 @@ func TestASimulationIsWhatAServerEmits(t *testing.T) {
 
 	r.must("", "graph", "apply", file)
 	id := strings.TrimSpace(r.must("", "execution", "create", "patient", "--start", "-q"))
-	at := func(d time.Duration) { r.clock.at.Store(int64(beginning.Add(d))) }
+	at := func(d time.Duration) { r.clock.at.Store(int64(play.Beginning.Add(d))) }
 	claim := func() { r.must("", "tasks", "claim", "--worker", "worker", "--wait", "30s") }
 	renew := func(when ...time.Duration) {
 		for _, d := range when {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"renga.dev/renga/client"
+	"renga.dev/renga/internal/workflow/play"
 )
 
 // tasksCmd is `renga tasks`: the work of a worker, by hand.
@@ -73,7 +74,7 @@ func (c *tasksClaimCmd) Run(ctx context.Context, r *remote) error {
 	case c.Wait < 0 || c.Wait > 30*time.Second || c.Wait%time.Second != 0:
 		return usage("--wait must be whole seconds, up to 30s")
 	}
-	if err := checkLease(c.Lease); err != nil {
+	if err := play.CheckLease(c.Lease); err != nil {
 		return err
 	}
 	tasks, err := r.Tasks.Claim(c.context(ctx), client.Claim{

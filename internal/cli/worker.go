@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"renga.dev/renga/client"
+	"renga.dev/renga/internal/workflow/play"
 )
 
 type workerCmd struct {
@@ -55,7 +56,7 @@ func (c *workerDemoCmd) Run(ctx context.Context, r *remote) error {
 	if c.Concurrency < 1 || c.Concurrency > client.MaxConcurrency {
 		return usage("--concurrency must be 1 to %d", client.MaxConcurrency)
 	}
-	if err := checkLease(c.Lease); err != nil {
+	if err := play.CheckLease(c.Lease); err != nil {
 		return err
 	}
 	// Say at once when there is no server. A worker's token need not allow this.
@@ -73,14 +74,6 @@ func (c *workerDemoCmd) Run(ctx context.Context, r *remote) error {
 	err := w.Run(ctx)
 	r.say("%d succeeded, %d failed, %d interrupted", d.did["succeeded"], d.did["failed"], d.did["interrupted"])
 	return err
-}
-
-// checkLease refuses a lease that no server gives.
-func checkLease(d time.Duration) error {
-	if d < time.Second || d > time.Hour || d%time.Second != 0 {
-		return usage("a lease is whole seconds, 1s to 1h, not %v", d)
-	}
-	return nil
 }
 
 // demoWorker is the worker that only takes time.

@@ -182,7 +182,10 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /search":                      "search:read",
 		"POST /names":                      "records:read",
 
-		"GET /waits": "executions:read",
+		"GET /waits":                                          "executions:read",
+		"GET /graphs/{graphId}/versions":                      "executions:read",
+		"POST /graphs/check":                                  "executions:read",
+		"POST /graphs/simulate":                               "executions:read",
 		"GET /executions/by-key/{graphId}/{businessKey}":      "executions:read",
 		"GET /executions/{executionId}/nodes/{nodeId}/output": "tasks:work",
 

@@ -50,11 +50,13 @@ type Reads interface {
 	Watch(id flow.ID) (wake <-chan struct{}, stop func())
 }
 
-// Graphs keeps graphs. PutGraph refuses a graph that cannot run (fault.Invalid).
+// Graphs keeps graphs. PutGraph and CheckGraph refuse a graph that cannot run (fault.Invalid).
 type Graphs interface {
 	PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (engine.GraphRow, bool, error)
+	CheckGraph(ctx context.Context, tenant, id string, g flow.Graph) (plan *flow.Plan, body []byte, err error)
 	Graph(ctx context.Context, tenant, id string, version int) (engine.GraphRow, error)
 	Graphs(ctx context.Context, tenant string, offset, limit int) ([]engine.GraphRow, int, error)
+	Versions(ctx context.Context, tenant, id string, offset, limit int) ([]engine.GraphRow, int, error)
 }
 
 // Config is what the surface is made of. Zero values mean the documented default.

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -26,6 +27,73 @@ func TestContentThatChangedBecomesANewVersion(t *testing.T) {
 	for _, version := range []string{"0", "-1", "x", "", "1.5"} {
 		s.get("/graphs/g?version=" + version).invalid("version")
 	}
+}
+
+func TestTheVersionsOfAGraphAreListedNewestFirst(t *testing.T) {
+	s := newServer(t)
+	for i := range 12 {
+		s.register("g", linear(fmt.Sprint("queue", i), "a"))
+	}
+	s.register("other", linear("default", "a"))
+	first := s.get("/graphs/g/versions?page_size=10").is(200).has("total", "12").has("items.0.version", "12").
+		has("items.0.graphId", "g").has("items.9.version", "3")
+	if got, want := first.text("items.0.digest"), s.get("/graphs/g").text("digest"); got != want {
+		t.Errorf("got digest %s, want %s", got, want)
+	}
+	s.get("/graphs/g/versions?page_size=10&page=2").is(200).has("items.1.version", "1").has("items.2", "<none>")
+	s.get("/graphs/none/versions").is(404).has("error.code", "GRAPH_NOT_FOUND")
+	s.do("GET", "/graphs/g/versions", "", "X-Tenant-Id", "11111111-1111-1111-1111-111111111111").is(404)
+}
+
+func TestACheckSaysWhatAPutWouldSayAndStoresNothing(t *testing.T) {
+	s := newServer(t)
+	check := func(source string) reply {
+		body, _ := json.Marshal(map[string]string{"graphId": "g", "source": source})
+		return s.do("POST", "/graphs/check", string(body)).is(200)
+	}
+	good := check(linear("default", "a")).has("valid", "true").has("errors", "[]").has("nodes", "3")
+	for source, line := range map[string]string{
+		"nodes:\n  - {nodeId: start, type: Start}\nedges: []\n":                              "2",
+		"nodes:\n  - {nodeId: start, type: Start}\nedges: []\nonCancel: {graph: nowhere}\n":  "2",
+		"{\"nodes\": [\n\n  {\"nodeId\": \"start\", \"type\": \"Start\"}\n], \"edges\": []}": "3",
+		"{\"nodes\":\n": "2",
+		"nodes:\n  - {nodeId: start, type: Start}\n  - nodeId: end\n    type: Success\n" +
+			"edges: [{from: start, to: end}]\n" +
+			"onCancel: {graph: nowhere}\n": "6",
+	} {
+		r := check(source).has("valid", "false").has("errors.0.code", "INVALID_GRAPH").has("errors.0.line", line)
+		media := "application/yaml"
+		if source[0] == '{' {
+			media = "application/json"
+		}
+		s.do("PUT", "/graphs/g", source, "Content-Type", media).is(422).
+			has("error.message", r.text("errors.0.message"))
+	}
+	s.do("POST", "/graphs/check", `{"graphId":"a b","source":"x"}`).invalid("graphId")
+	s.do("POST", "/graphs/check", `{}`).is(200).has("valid", "false")
+	s.get("/graphs").has("total", "0")
+	if got := s.do("PUT", "/graphs/g", linear("default", "a")).is(201).text("digest"); got != good.text("digest") {
+		t.Errorf("got digest %s, the check said %s", got, good.text("digest"))
+	}
+}
+
+func TestASimulationPlaysAndStoresNothing(t *testing.T) {
+	s := newServer(t)
+	s.register("g", linear("default", "a"))
+	run := func(body string) reply { return s.do("POST", "/graphs/simulate", body) }
+	run(`{"graphId":"g"}`).is(200).has("status", "COMPLETED").has("took", "1s")
+	run(`{"graphId":"g","outcomes":{"a":["fail@1m:SOFT"]}}`).is(200).has("status", "FAILED").
+		has("error.code", "SOFT").has("failedNodeId", "a").has("took", "1m0s")
+	run(`{"graphId":"g","outcomes":{"a":{"do":"succeed","output":{"n":1}}},"cancelAfter":3}`).is(200).
+		has("status", "CANCELED")
+	run(`{"graphId":"g","outcomes":{"a":"succeed@8760h"},"lease":"1s"}`).invalid("events")
+	run(`{"graphId":"g","outcomes":{"b":"lost"}}`).invalid("outcome")
+	run(`{"graphId":"g","input":[]}`).invalid("input")
+	run(`{"graphId":"nowhere"}`).is(404)
+	run(`{"graphId":"g","version":2}`).is(404)
+	run(`{}`).invalid("source")
+	run(`{"source":"nodes: []"}`).is(422).has("error.code", "INVALID_GRAPH")
+	s.get("/executions").has("total", "0")
 }
 
 func TestAnExecutionKeepsTheVersionItWasCreatedWith(t *testing.T) {

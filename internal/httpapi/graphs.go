@@ -51,6 +51,9 @@ func (a *graphAPI) routes() []gate.Route {
 		{Operation: "putGraph", Heavy: true, MaxBody: MaxGraphBody, Media: graphMedia, Do: a.putGraph},
 		{Operation: "listGraphs", Heavy: true, Do: rest.Paged(a.graphs, Graphs.Graphs, rest.Same)},
 		{Operation: "getGraph", Do: a.graph},
+		{Operation: "listGraphVersions", Heavy: true, Do: a.versions},
+		{Operation: "checkGraph", Heavy: true, MaxBody: MaxGraphBody, Do: a.check},
+		{Operation: "simulateGraph", Heavy: true, MaxBody: MaxGraphBody, Do: a.simulate},
 	}
 }
 
@@ -64,14 +67,22 @@ func (a *graphAPI) putGraph(ctx context.Context, c *gate.Call) (gate.Reply, erro
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	for i := range g.Nodes {
-		if n := &g.Nodes[i]; a.reserved(n.Queue) {
-			return gate.Reply{}, rest.Invalid("nodes",
-				"node %q: the queue %s is the server's own; choose another name", n.NodeID, n.Queue)
-		}
+	if err := a.checkQueues(&g); err != nil {
+		return gate.Reply{}, err
 	}
 	row, created, err := a.graphs.PutGraph(ctx, c.Principal.Tenant, id, g)
 	return gate.Reply{Status: rest.PutStatus(created && row.Version == 1), Body: &row}, err
+}
+
+// checkQueues refuses queues of the server itself.
+func (a *graphAPI) checkQueues(g *flow.Graph) error {
+	for i := range g.Nodes {
+		if n := &g.Nodes[i]; a.reserved(n.Queue) {
+			return rest.Invalid("nodes",
+				"node %q: the queue %s is the server's own; choose another name", n.NodeID, n.Queue)
+		}
+	}
+	return nil
 }
 
 func (a *graphAPI) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) {
@@ -80,9 +91,9 @@ func (a *graphAPI) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) 
 	if q.Err != nil {
 		return gate.Reply{}, q.Err
 	}
-	id := c.Path("graphId")
-	if !graphID(id) {
-		return gate.Reply{}, fault.New(fault.NotFound, "GRAPH_NOT_FOUND", "graph %.64q does not exist", id)
+	id, err := storedGraph(c)
+	if err != nil {
+		return gate.Reply{}, err
 	}
 	row, err := a.graphs.Graph(ctx, c.Principal.Tenant, id, version)
 	if err != nil {
@@ -95,4 +106,26 @@ func (a *graphAPI) graph(ctx context.Context, c *gate.Call) (gate.Reply, error) 
 	// Both are objects; the content is stored as canonical JSON.
 	out := append(append(c.Scratch(), head[:len(head)-1]...), ',')
 	return c.Built(http.StatusOK, append(out, row.Body[1:]...)), nil
+}
+
+// storedGraph is the id of the graph that a path names, if there can be one.
+func storedGraph(c *gate.Call) (string, error) {
+	id := c.Path("graphId")
+	if !graphID(id) {
+		return "", fault.New(fault.NotFound, "GRAPH_NOT_FOUND", "graph %.64q does not exist", id)
+	}
+	return id, nil
+}
+
+func (a *graphAPI) versions(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+	q, p := rest.ReadPage(c)
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
+	}
+	id, err := storedGraph(c)
+	if err != nil {
+		return gate.Reply{}, err
+	}
+	rows, total, err := a.graphs.Versions(ctx, c.Principal.Tenant, id, p.Offset(), p.Size)
+	return gate.Reply{Body: rest.Show(p, rows, total, rest.Same)}, err
 }

@@ -141,6 +141,7 @@ var imports = map[string][]string{
 		"internal/platform/bulk", "internal/platform/bus", "internal/platform/canonical", "internal/platform/events",
 		"internal/platform/fault",
 	},
+	"internal/workflow/play": {"internal/workflow/flow", "internal/platform/canonical", "internal/platform/fault"},
 	"internal/workflow/runs": {
 		"internal/workflow/engine", "internal/workflow/flow", "internal/platform/sqldb",
 	},
@@ -159,7 +160,7 @@ var imports = map[string][]string{
 	"internal/httpapi": {
 		"api", "internal/platform/gate", "internal/platform/rest", "internal/platform/seal", "internal/platform/audit",
 		"internal/platform/bus", "internal/platform/bulk", "internal/workflow/cancel", "internal/platform/bulk/dlq",
-		"internal/workflow/engine",
+		"internal/workflow/engine", "internal/workflow/play",
 		"internal/workflow/flow", "internal/platform/canonical",
 		"internal/platform/events", "internal/platform/fair", "internal/platform/fault",
 	},
@@ -179,7 +180,7 @@ var imports = map[string][]string{
 	"internal/demo":  {"client"},
 	"internal/cli": {
 		"api", "client", "internal/demo", "internal/platform/canonical",
-		"internal/platform/events", "internal/workflow/flow", "internal/platform/fault",
+		"internal/platform/events", "internal/workflow/flow", "internal/workflow/play", "internal/platform/fault",
 	},
 	"examples/*":            {"client"},
 	"internal/workflow/sim": {anything},
@@ -211,6 +212,7 @@ var owners = map[string]string{
 var (
 	pure = []string{
 		"internal/workflow/flow",
+		"internal/workflow/play",
 		"internal/workflow/schema",
 		"internal/platform/canonical",
 		"internal/platform/events",

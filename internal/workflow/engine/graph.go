@@ -59,23 +59,33 @@ func (p *plans) set(key planKey, plan *flow.Plan) {
 	}
 }
 
-// PutGraph registers a graph; created says whether its content became a new version.
-func (r *Reads) PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (row GraphRow, created bool, err error) {
-	plan, body, err := g.Prepare(id, 1)
-	if err == nil {
+// CheckGraph compiles a graph and refuses what PutGraph refuses; body is its canonical JSON.
+func (r *Reads) CheckGraph(
+	ctx context.Context, tenant, id string, g flow.Graph,
+) (plan *flow.Plan, body []byte, err error) {
+	if plan, body, err = g.Prepare(id, 1); err == nil {
 		err = plan.CheckCost()
 	}
 	if err != nil {
-		return GraphRow{}, false, err
+		return nil, nil, err
 	}
 	if on := plan.Graph.OnCancel; on != nil {
 		if _, err := r.store.Graph(ctx, tenant, on.Graph, 0); fault.KindOf(err) == fault.NotFound {
-			return GraphRow{}, false, fault.New(fault.Invalid, flow.CodeInvalidGraph,
+			return nil, nil, fault.New(fault.Invalid, flow.CodeInvalidGraph,
 				"onCancel.graph: graph %s does not exist; register it first", on.Graph).
 				With(map[string]any{"field": "onCancel.graph"})
 		} else if err != nil {
-			return GraphRow{}, false, fault.Wrap("engine.graph", err)
+			return nil, nil, fault.Wrap("engine.graph", err)
 		}
+	}
+	return plan, body, nil
+}
+
+// PutGraph registers a graph; created says whether its content became a new version.
+func (r *Reads) PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (row GraphRow, created bool, err error) {
+	plan, body, err := r.CheckGraph(ctx, tenant, id, g)
+	if err != nil {
+		return GraphRow{}, false, err
 	}
 	row, created, err = r.store.PutGraph(ctx, GraphRow{
 		Tenant: tenant, ID: id, Digest: plan.Digest, Body: body, CreatedAt: flow.At(r.clock.Now()),
@@ -134,5 +144,14 @@ func (r *Reads) Graph(ctx context.Context, tenant, id string, version int) (Grap
 // Graphs is a page of the newest versions, by id, and how many graphs there are.
 func (r *Reads) Graphs(ctx context.Context, tenant string, offset, limit int) ([]GraphRow, int, error) {
 	rows, total, err := r.store.Graphs(ctx, tenant, offset, limit)
+	return rows, total, fault.Wrap("engine.graphs", err)
+}
+
+// Versions is a page of the versions of a graph, newest first, and how many there are.
+func (r *Reads) Versions(ctx context.Context, tenant, id string, offset, limit int) ([]GraphRow, int, error) {
+	rows, total, err := r.store.Versions(ctx, tenant, id, offset, limit)
+	if err == nil && total == 0 {
+		return nil, 0, graphFault(id, 0, fault.New(fault.NotFound, "", ""))
+	}
 	return rows, total, fault.Wrap("engine.graphs", err)
 }

@@ -94,6 +94,9 @@ type Reader interface {
 	// Graphs is a page of the newest versions, by id, and how many graphs there are. One
 	// with a colon in its id is none that a user named, and is left out.
 	Graphs(ctx context.Context, tenant string, offset, limit int) ([]GraphRow, int, error)
+	// Versions is a page of the versions of a graph without their bodies, newest first, and how many there are;
+	// none where there is no such graph.
+	Versions(ctx context.Context, tenant, id string, offset, limit int) ([]GraphRow, int, error)
 	// PutGraph stores a version unless the newest one has the same digest, and gives
 	// what is stored then.
 	PutGraph(ctx context.Context, g GraphRow) (GraphRow, bool, error)

@@ -224,6 +224,21 @@ func (m *Memory) Graphs(_ context.Context, tenant string, offset, limit int) ([]
 	return page(all, offset, limit), len(all), nil
 }
 
+// Versions is a page of the versions of a graph, newest first.
+func (m *Memory) Versions(_ context.Context, tenant, id string, offset, limit int) ([]engine.GraphRow, int, error) {
+	if err := m.at(OnRead, nil); err != nil {
+		return nil, 0, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	all := slices.Clone(m.graphs[graphName{tenant, id}])
+	for i := range all {
+		all[i].Body = nil
+	}
+	slices.Reverse(all)
+	return page(all, offset, limit), len(all), nil
+}
+
 // PutGraph stores a version unless the newest one has the same digest.
 func (m *Memory) PutGraph(_ context.Context, g engine.GraphRow) (engine.GraphRow, bool, error) {
 	if err := m.at(OnRead, nil); err != nil {

@@ -76,6 +76,29 @@ func (s *Store) Graphs(
 	return page, total, err
 }
 
+const selectVersions = `SELECT id, version, digest, created_at FROM engine_graph
+	WHERE tenant = $1 AND id = $2 ORDER BY version DESC LIMIT $3 OFFSET $4`
+
+// Versions is a page of the versions of a graph, newest first. None goes away, so the newest tells how many there are.
+func (s *Store) Versions(
+	ctx context.Context, tenant, id string, offset, limit int,
+) (page []engine.GraphRow, total int, err error) {
+	err = s.read(ctx, "store.versions", func(ctx context.Context, sql *sqldb.Tx) error {
+		return sql.Batch(ctx,
+			sqldb.Stmt{
+				Query: "SELECT coalesce(max(version), 0) FROM engine_graph WHERE tenant = $1 AND id = $2",
+				Args:  []any{tenant, id}, Row: func(r *sqldb.Row) error { return r.Scan(&total) },
+			},
+			sqldb.Stmt{Query: selectVersions, Args: []any{tenant, id, limit, offset}, Row: func(r *sqldb.Row) error {
+				g := engine.GraphRow{Tenant: tenant}
+				err := r.Scan(&g.ID, &g.Version, &g.Digest, &g.CreatedAt)
+				page = append(page, g)
+				return err
+			}})
+	})
+	return page, total, err
+}
+
 // maxRaces is how often storing a graph is tried against others.
 const maxRaces = 10
 

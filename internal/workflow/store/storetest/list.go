@@ -234,6 +234,16 @@ func graphs(t *testing.T, s *suite) {
 		s.must(err)
 		equal(t, "graph", got, want)
 	}
+	for offset, want := range []engine.GraphRow{three, two, one} {
+		want.Body = nil
+		got, total, err := s.store.Versions(t.Context(), tenantA, "g", offset, 1)
+		s.must(err)
+		equal(t, "versions", got, []engine.GraphRow{want})
+		equal(t, "total", total, 3)
+	}
+	none, total, err := s.store.Versions(t.Context(), tenantB, "nowhere", 0, 1)
+	s.must(err)
+	equal(t, "versions of none", len(none)+total, 0)
 	again, _, err := s.store.PutGraph(t.Context(), engine.GraphRow{
 		Tenant: tenantA, ID: "g", Digest: "x",
 		Body: []byte("{}"), CreatedAt: 99,

@@ -1,4 +1,4 @@
-package cli
+package play
 
 import (
 	"slices"
@@ -13,8 +13,8 @@ import (
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// outcome is what happens to a node of a simulation.
-type outcome struct {
+// Outcome is what happens to a node of a simulation.
+type Outcome struct {
 	Do      string         `json:"do"`
 	After   *flow.Duration `json:"after"` // nil: the default of the simulation
 	Output  jsontext.Value `json:"output"`
@@ -41,13 +41,13 @@ var outcomesOf = map[flow.Kind][]string{
 	flow.WaitKind: {doResume, doTimeout, doCancel},
 }
 
-// parseOutcome reads NODE=WHAT, where WHAT is a verb, perhaps @DURATION, and what the verb goes with:
+// ParseOutcome reads NODE=WHAT, where WHAT is a verb, perhaps @DURATION, and what the verb goes with:
 //
 //	pay=fail:ERR_X:no money  pay=succeed@5m:{"receipt":"R-1"}  approve=resume:{"ok":true}  ship=lost
-func parseOutcome(text string) (node string, out outcome, err error) {
+func ParseOutcome(text string) (node string, out Outcome, err error) {
 	node, what, ok := strings.Cut(text, "=")
 	if !ok || node == "" {
-		return "", out, usage("--outcome %q: write NODE=WHAT, such as pay=fail:ERR_X", text)
+		return "", out, invalid("outcome %q: write NODE=WHAT, such as pay=fail:ERR_X", text)
 	}
 	verb, with, given := strings.Cut(what, ":")
 	verb, after, delayed := strings.Cut(verb, "@")
@@ -55,7 +55,7 @@ func parseOutcome(text string) (node string, out outcome, err error) {
 	if delayed {
 		d, err := time.ParseDuration(after)
 		if err != nil || d < 0 {
-			return "", out, usage("--outcome %q: %q is not a duration: write it like 50ms, 2s or 24h", text, after)
+			return "", out, invalid("outcome %q: %q is not a duration: write it like 50ms, 2s or 24h", text, after)
 		}
 		out.After = (*flow.Duration)(&d)
 	}
@@ -72,29 +72,29 @@ func parseOutcome(text string) (node string, out outcome, err error) {
 		out.Reason = with
 	case doTimeout, doLost:
 		if given || delayed {
-			return "", out, usage("--outcome %q: %s goes with nothing", text, verb)
+			return "", out, invalid("outcome %q: %s goes with nothing", text, verb)
 		}
 	}
 	return node, out, nil
 }
 
-func (o *outcome) check(plan *flow.Plan, node string) error {
+func (o *Outcome) check(plan *flow.Plan, node string) error {
 	i, ok := plan.Node(node)
 	if !ok {
-		return usage("outcome of %q: the graph has no such node; those that can have one are %s", node,
+		return invalid("outcome of %q: the graph has no such node; those that can have one are %s", node,
 			strings.Join(withOutcomes(plan), ", "))
 	}
 	kind := plan.Spec(i).Type
 	can := outcomesOf[kind]
 	switch {
 	case can == nil:
-		return usage("outcome of %s: a %s has none; those that can have one are %s", node, kind,
+		return invalid("outcome of %s: a %s has none; those that can have one are %s", node, kind,
 			strings.Join(withOutcomes(plan), ", "))
 	case !slices.Contains(can, o.Do):
-		return usage("outcome of %s: %q is nothing that a %s can do; it is one of %s", node, o.Do, kind,
+		return invalid("outcome of %s: %q is nothing that a %s can do; it is one of %s", node, o.Do, kind,
 			strings.Join(can, ", "))
 	case o.Do == doTimeout && kind == flow.TaskKind && plan.Spec(i).Timeout == 0:
-		return usage("outcome of %s: the graph gives it no timeout; with %s=lost its worker is never heard of again",
+		return invalid("outcome of %s: the graph gives it no timeout; with %s=lost its worker is never heard of again",
 			node, node)
 	}
 	for _, data := range []jsontext.Value{o.Output, o.Detail} {
@@ -102,7 +102,7 @@ func (o *outcome) check(plan *flow.Plan, node string) error {
 			continue
 		}
 		if err := canonical.Check(data); err != nil || data.Kind() != jsontext.KindBeginObject {
-			return usage("outcome of %s: %s is not a JSON object", node, clean(string(data)))
+			return invalid("outcome of %s: %.64q is not a JSON object", node, data)
 		}
 	}
 	return nil
@@ -118,27 +118,27 @@ func withOutcomes(plan *flow.Plan) []string {
 	return names
 }
 
-// script is how a simulation goes, as a file has it.
-type script struct {
+// Script is how a simulation goes, as a file has it.
+type Script struct {
 	Input       jsontext.Value      `json:"input"`
-	Outcomes    map[string]outcomes `json:"outcomes"`
+	Outcomes    map[string]Outcomes `json:"outcomes"`
 	CancelAfter int                 `json:"cancelAfter"`
 	TaskTime    *flow.Duration      `json:"taskTime"`
 	Lease       *flow.Duration      `json:"lease"`
 }
 
-// outcomes are those of one node: the first for its first attempt, and so on.
-type outcomes []outcome
+// Outcomes are those of one node: the first for its first attempt, and so on.
+type Outcomes []Outcome
 
 // UnmarshalJSONFrom reads one outcome or a list; an outcome is an object or, in short, what a flag says.
-func (list *outcomes) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (list *Outcomes) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() == jsontext.KindBeginArray {
 		var many []oneOutcome
 		if err := json.UnmarshalDecode(d, &many); err != nil {
 			return err
 		}
 		for _, one := range many {
-			*list = append(*list, outcome(one))
+			*list = append(*list, Outcome(one))
 		}
 		return nil
 	}
@@ -146,22 +146,22 @@ func (list *outcomes) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err := json.UnmarshalDecode(d, &one); err != nil {
 		return err
 	}
-	*list = outcomes{outcome(one)}
+	*list = Outcomes{Outcome(one)}
 	return nil
 }
 
-type oneOutcome outcome
+type oneOutcome Outcome
 
 // UnmarshalJSONFrom reads an object, or a text as in a flag.
 func (o *oneOutcome) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() != jsontext.KindString {
-		return json.UnmarshalDecode(d, (*outcome)(o))
+		return json.UnmarshalDecode(d, (*Outcome)(o))
 	}
 	var text string
 	if err := json.UnmarshalDecode(d, &text); err != nil {
 		return err
 	}
-	_, parsed, err := parseOutcome("node=" + text)
+	_, parsed, err := ParseOutcome("node=" + text)
 	if e, ok := fault.As(err); ok {
 		return e
 	}
@@ -169,13 +169,14 @@ func (o *oneOutcome) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-func parseScript(raw []byte) (script, error) {
-	var s script
+// ParseScript reads a script from JSON.
+func ParseScript(raw []byte) (Script, error) {
+	var s Script
 	if err := canonical.Decode(raw, &s); err != nil {
 		return s, err
 	}
 	if s.CancelAfter < 0 {
-		return s, usage("cancelAfter must be the number of an event")
+		return s, invalid("cancelAfter must be the number of an event")
 	}
 	return s, nil
 }
