@@ -72,6 +72,8 @@ type ExecutionFilter struct {
 	CorrelationID string            // of the creation
 	BusinessKey   string            // of whatever graph
 	Labels        map[string]string // all of them
+	Waiting       bool              // of which a node waits for somebody
+	NodeID        string            // of which this node waits for somebody
 	Outcome       string            // of the Success that it ended at
 	ErrorCode     string            // why it failed
 	CreatedFrom   time.Time         // created at or after this instant
@@ -81,9 +83,14 @@ type ExecutionFilter struct {
 }
 
 func (f *ExecutionFilter) query() url.Values {
+	waiting := ""
+	if f.Waiting {
+		waiting = "true"
+	}
 	query := given(map[string]string{
 		"status": joined(f.Status), "graphId": f.GraphID, "correlationId": f.CorrelationID,
 		"businessKey": f.BusinessKey, "outcome": f.Outcome, "errorCode": f.ErrorCode,
+		"waiting": waiting, "nodeId": f.NodeID,
 		"createdFrom": instant(f.CreatedFrom), "createdTo": instant(f.CreatedTo),
 		"endedFrom": instant(f.EndedFrom), "endedTo": instant(f.EndedTo),
 	})

@@ -11,6 +11,14 @@ type BulkFilter struct {
 	// As in a list of executions; it must have ACTIVE.
 	Status  []Status `json:"status,omitempty"`
 	GraphID string   `json:"graphId,omitempty"`
+	// Created with this correlation id.
+	CorrelationID string            `json:"correlationId,omitempty"`
+	BusinessKey   string            `json:"businessKey,omitempty"`
+	Labels        map[string]string `json:"labels,omitempty"`
+	// A node of it waits for somebody.
+	Waiting bool `json:"waiting,omitempty"`
+	// This node of it waits for somebody.
+	NodeID string `json:"nodeId,omitempty"`
 	// Created at or after this instant.
 	CreatedFrom time.Time `json:"createdFrom,omitzero"`
 	// Created before this instant.

@@ -167,6 +167,7 @@ var (
 			"(tenant, outcome, created_at) WHERE outcome <> ''": rowid,
 		"engine_execution index engine_execution_error " +
 			"(tenant, error_code, created_at) WHERE error_code <> ''": rowid,
+		"engine_execution index engine_execution_waiting (tenant, waiting, created_at) WHERE waiting = 1": rowid,
 		"outbox_events index outbox_events_published (part, published_at) WHERE published_at IS NOT NULL": rowid,
 		"records_member.has_responded: number": noTruth,
 		"search_gone":                          fullText,
@@ -194,7 +195,8 @@ var (
 			"(tenant, outcome, created_at, num) WHERE outcome <> ''": rowid,
 		"engine_execution index engine_execution_error " +
 			"(tenant, error_code, created_at, num) WHERE error_code <> ''": rowid,
-		"outbox_events index outbox_events_published (part, published_at, id) WHERE published_at IS NOT NULL": rowid,
+		"engine_execution index engine_execution_waiting (tenant, waiting, created_at, num) WHERE waiting = 1": rowid,
+		"outbox_events index outbox_events_published (part, published_at, id) WHERE published_at IS NOT NULL":  rowid,
 		"records_member.has_responded: boolean":                    noTruth,
 		"search_doc.tokens: tsvector":                              fullText,
 		"search_doc primary key (tenant_id, object, id)":           fullText,
@@ -242,7 +244,7 @@ var (
 	postSchema = []string{
 		`SELECT table_name || '.' || column_name || ': ' || data_type || coalesce(' ' || collation_name, '')
 				|| CASE is_nullable WHEN 'NO' THEN '' ELSE ' or nothing' END
-				|| coalesce(' default ' || replace(column_default, '::text', ''), '')
+				|| coalesce(' default ' || replace(replace(column_default, '::text', ''), '''-1''::integer', '-1'), '')
 			FROM information_schema.columns
 				JOIN pg_class ON oid = (quote_ident(table_schema) || '.' || quote_ident(table_name))::regclass
 			WHERE table_schema = 'public' AND table_name NOT LIKE 'goose\_%' AND NOT relispartition

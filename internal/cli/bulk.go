@@ -33,6 +33,8 @@ func executionBulks(r *remote) *bulks[client.Bulk, client.BulkItem] {
 
 type bulkCancelCmd struct {
 	filter
+	OfCorrelationID string `placeholder:"ID" help:"Only executions that were created with this correlation id."`
+
 	Reason string `placeholder:"TEXT" help:"Why; it stands in the log of each of them."`
 	All    bool   `help:"Cancel every execution of the tenant: --yes needs it where nothing else chooses."`
 	Yes    bool   `short:"y" help:"Do not ask, start at once."`
@@ -53,6 +55,7 @@ preview. The exit code is 1 when an item failed.
 Examples:
   renga bulk cancel --graph order --created-from 24h --reason "the shop is closed"
   renga bulk cancel --graph order --created-to 2026-01-05 --yes
+  renga bulk cancel --label campaign=spring --waiting --node approve --reason "the campaign is over"
   renga bulk items 0199c1a2-e0a0-7d21-9c33-4b5a6c7d8e04 --status REFUSED`
 }
 
@@ -64,13 +67,14 @@ func (c *bulkCancelCmd) Run(ctx context.Context, r *remote) error {
 	if err != nil {
 		return err
 	}
-	chooses := c.Graph != "" || c.CreatedFrom != "" || c.CreatedTo != ""
+	selected.CorrelationID = c.OfCorrelationID
+	chooses := c.chooses() || c.OfCorrelationID != ""
 	switch {
 	case c.Yes && !c.All && !chooses:
 		return usage("this cancels every execution of the tenant that has not ended: choose with --graph, " +
-			"--created-from or --created-to, or say --all")
+			"--label or another filter, or say --all")
 	case c.All && chooses:
-		return usage("--all does not go with --graph, --created-from and --created-to")
+		return usage("--all does not go with a filter, such as --graph")
 	}
 	ctx, many := c.context(ctx), executionBulks(r.patient())
 	made, err := many.Bulks.Create(ctx, client.CancelBulk{Key: c.IdempotencyKey, Filter: selected, Reason: c.Reason})

@@ -138,26 +138,37 @@ func printLate(p *printer, late []client.LateResult) {
 
 type executionListCmd struct {
 	filter
-	CorrelationID string            `placeholder:"ID"`
-	BusinessKey   string            `placeholder:"KEY" help:"With this business key, of whatever graph."`
-	Label         map[string]string `placeholder:"NAME=VALUE" mapsep:"none"`
-	Outcome       string            `placeholder:"NAME" help:"Ended at a Success with this outcome."`
-	ErrorCode     string            `placeholder:"CODE" help:"Failed with this code."`
-	EndedFrom     string            `placeholder:"TIME" help:"Ended at or after."`
-	EndedTo       string            `placeholder:"TIME" help:"Ended before."`
-	Cursor        string            `placeholder:"TEXT" help:"Where the page begins: next of the page before."`
+	CorrelationID string `placeholder:"ID"`
+	Outcome       string `placeholder:"NAME" help:"Ended at a Success with this outcome."`
+	ErrorCode     string `placeholder:"CODE" help:"Failed with this code."`
+	EndedFrom     string `placeholder:"TIME" help:"Ended at or after."`
+	EndedTo       string `placeholder:"TIME" help:"Ended before."`
+	Cursor        string `placeholder:"TEXT" help:"Where the page begins: next of the page before."`
 	paging
 }
 
 type filter struct {
-	Status      []client.Status `placeholder:"STATUS" enum:"ACTIVE,COMPLETED,FAILED,CANCELED"`
-	Graph       string          `placeholder:"ID" help:"Only executions of this graph."`
-	CreatedFrom string          `placeholder:"TIME" help:"Created at or after: ${time}."`
-	CreatedTo   string          `placeholder:"TIME" help:"Created before."`
+	Status      []client.Status   `placeholder:"STATUS" enum:"ACTIVE,COMPLETED,FAILED,CANCELED"`
+	Graph       string            `placeholder:"ID" help:"Only executions of this graph."`
+	BusinessKey string            `placeholder:"KEY" help:"With this business key, of whatever graph."`
+	Label       map[string]string `placeholder:"NAME=VALUE" mapsep:"none"`
+	Waiting     bool              `help:"Only executions of which a node waits for somebody."`
+	Node        string            `placeholder:"NODE" help:"Only executions of which this node waits for somebody."`
+	CreatedFrom string            `placeholder:"TIME" help:"Created at or after: ${time}."`
+	CreatedTo   string            `placeholder:"TIME" help:"Created before."`
+}
+
+// chooses reports whether a filter leaves out any that have not ended.
+func (f *filter) chooses() bool {
+	return f.Graph != "" || f.BusinessKey != "" || len(f.Label) > 0 || f.Waiting || f.Node != "" ||
+		f.CreatedFrom != "" || f.CreatedTo != ""
 }
 
 func (f *filter) selection(a *App) (client.BulkFilter, error) {
-	out := client.BulkFilter{GraphID: f.Graph, Status: f.Status}
+	out := client.BulkFilter{
+		GraphID: f.Graph, Status: f.Status, BusinessKey: f.BusinessKey, Labels: f.Label, Waiting: f.Waiting,
+		NodeID: f.Node,
+	}
 	var err error
 	out.CreatedFrom, out.CreatedTo, err = a.times("--created-from", f.CreatedFrom, "--created-to", f.CreatedTo)
 	return out, err
@@ -169,8 +180,8 @@ func (c *executionListCmd) selection(a *App) (client.ExecutionFilter, error) {
 		return client.ExecutionFilter{}, err
 	}
 	out := client.ExecutionFilter{
-		Status: f.Status, GraphID: f.GraphID, CorrelationID: c.CorrelationID, BusinessKey: c.BusinessKey,
-		Labels: c.Label, Outcome: c.Outcome, ErrorCode: c.ErrorCode,
+		Status: f.Status, GraphID: f.GraphID, CorrelationID: c.CorrelationID, BusinessKey: f.BusinessKey,
+		Labels: f.Labels, Waiting: f.Waiting, NodeID: f.NodeID, Outcome: c.Outcome, ErrorCode: c.ErrorCode,
 		CreatedFrom: f.CreatedFrom, CreatedTo: f.CreatedTo,
 	}
 	out.EndedFrom, out.EndedTo, err = a.times("--ended-from", c.EndedFrom, "--ended-to", c.EndedTo)
@@ -207,6 +218,7 @@ func (executionListCmd) Help() string {
   renga execution list --status FAILED,CANCELED --created-from 24h
   renga execution list --graph order --page 2 --page-size 100
   renga execution list --label region=eu --label tier=gold --ended-from 2026-01-05
+  renga execution list --graph expense --waiting --node approve
   renga execution list --status ACTIVE -o json | jq -r '.items[].executionId'`
 }
 

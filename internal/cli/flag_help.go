@@ -19,6 +19,7 @@ const (
 	itemStatusHelp = "Only these: PENDING, APPLIED, ALREADY, REFUSED or FAILED."
 	definitionHelp = "Its id; of object, owd and team-roles the name of the object, of field both: " +
 		"Account.Tier__c. Stages have none."
+	labelHelp  = "Only those with this label. ${repeat}"
 	statusHelp = "Only these: ACTIVE, COMPLETED, FAILED or CANCELED; several with commas."
 	fieldsHelp = "Value of a field: FIELD=TEXT, or FIELD:=JSON for numbers, true, false and null, which empties " +
 		"it. ${repeat}"
@@ -45,7 +46,7 @@ var flagHelp = FlagHelp{
 		"stage": "The stage that you have seen, from 0: another one is refused (default: the one that is open).",
 	},
 	"audit export":   {"out": "Write to this file instead of the terminal; it is replaced when all is there."},
-	"bulk cancel":    {"status": statusHelp},
+	"bulk cancel":    {"status": statusHelp, "label": labelHelp},
 	"bulk items":     {"status": itemStatusHelp},
 	"dlq bulk items": {"status": itemStatusHelp},
 	"dlq list": {
@@ -75,7 +76,7 @@ var flagHelp = FlagHelp{
 	},
 	"execution list": {
 		"status": statusHelp, "correlation-id": "Only those that were created with this correlation id.",
-		"label": "Only those with this label. ${repeat}",
+		"label": labelHelp,
 	},
 	"graph simulate": {
 		"lease":     "Lease that workers claim Tasks with (${default}).",

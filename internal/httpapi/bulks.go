@@ -15,7 +15,6 @@ import (
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/workflow/cancel"
-	"renga.dev/renga/internal/workflow/flow"
 )
 
 // Bulks is where bulks are kept. What it answers is durable; unknown ones are
@@ -97,13 +96,6 @@ type bulkBody[Filter any] struct {
 	Reason  string  `json:"reason"`
 }
 
-type bulkFilter struct {
-	Status      []string   `json:"status"`
-	GraphID     *string    `json:"graphId"`
-	CreatedFrom *flow.Time `json:"createdFrom"`
-	CreatedTo   *flow.Time `json:"createdTo"`
-}
-
 // cancelSpec is what the body of POST /bulks asks for.
 func cancelSpec(b *bulkBody[bulkFilter]) (cancel.Spec, error) {
 	switch {
@@ -116,43 +108,6 @@ func cancelSpec(b *bulkBody[bulkFilter]) (cancel.Spec, error) {
 	}
 	filter, err := b.Filter.check()
 	return cancel.Spec{Filter: filter, Reason: b.Reason}, err
-}
-
-func (f *bulkFilter) check() (out cancel.Filter, err error) {
-	for i, name := range f.Status {
-		switch {
-		case !slices.ContainsFunc(allStatuses, func(s flow.Status) bool { return s.String() == name }):
-			return out, rest.Invalid("filter.status", "filter.status must hold ACTIVE, COMPLETED, FAILED, CANCELED")
-		case slices.Contains(f.Status[:i], name):
-			return out, rest.Invalid("filter.status", "filter.status holds %s twice", name)
-		}
-	}
-	if f.Status != nil && !slices.Contains(f.Status, flow.Active.String()) {
-		return out, rest.Invalid("filter.status", "filter.status must have ACTIVE: what has ended cannot be cancelled")
-	}
-	if f.GraphID != nil && !graphID(*f.GraphID) {
-		return out, rest.Invalid("filter.graphId", "filter.graphId "+graphIDRule, canonical.MaxName)
-	}
-	out.Status = f.Status
-	if f.GraphID != nil {
-		out.GraphID = *f.GraphID
-	}
-	if out.CreatedFrom, err = someInstant("filter.createdFrom", f.CreatedFrom); err != nil {
-		return out, err
-	}
-	out.CreatedTo, err = someInstant("filter.createdTo", f.CreatedTo)
-	return out, err
-}
-
-// someInstant is an instant that may be left out, but not be empty.
-func someInstant(field string, t *flow.Time) (flow.Time, error) {
-	switch {
-	case t == nil:
-		return 0, nil
-	case *t == 0:
-		return 0, rest.Invalid(field, "%s must be an RFC 3339 time, such as 2026-01-05T09:00:00Z", field)
-	}
-	return max(*t, 1), nil // before 1970 there was nothing
 }
 
 // createBulk answers POST /bulks and POST /events/bulks.

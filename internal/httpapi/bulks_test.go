@@ -116,6 +116,47 @@ func TestABulkCancelsWhatMatchedWhenItWasAskedFor(t *testing.T) {
 	before.view().has("status", "COMPLETED")
 }
 
+func TestABulkSelectsAsAListDoes(t *testing.T) {
+	s := newServer(t)
+	s.register("g", `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"approve","type":"Wait"},
+		{"nodeId":"ok","type":"Success"}],"edges":[{"from":"start","to":"approve"},{"from":"approve","to":"ok"}]}`)
+	make := func(members, correlation string) execution {
+		r := s.post("/executions", `{"graphId":"g"`+members+`}`, "X-Correlation-Id", correlation).is(202)
+		return execution{s, r.text("executionId")}
+	}
+	eu := make(`,"labels":{"region":"eu","tier":"gold"},"businessKey":"A-17","start":true`, "c-1")
+	make(`,"labels":{"region":"eu"}`, "c-1")
+	make(`,"start":true`, "c-2")
+	for filter, total := range map[string]string{
+		`{"labels":{"region":"eu"}}`:                 "2",
+		`{"labels":{"region":"eu","tier":"gold"}}`:   "1",
+		`{"labels":{}}`:                              "3",
+		`{"businessKey":"A-17"}`:                     "1",
+		`{"correlationId":"c-1"}`:                    "2",
+		`{"waiting":true}`:                           "2",
+		`{"correlationId":"c-2","nodeId":"approve"}`: "1",
+		`{"nodeId":"ok"}`:                            "0",
+	} {
+		s.freeze(filter).view().has("total", total).has("filter", strings.Replace(filter, `{"labels":{}}`, "{}", 1))
+	}
+	for filter, message := range map[string]string{
+		`{"labels":{"a b":"1"}}`: "the name of a label must be 1 to 128 letters, digits, dots, dashes or " +
+			`underscores, not "a b"`,
+		`{"labels":{"a":1}}`:    "filter.labels.a must be a string",
+		`{"businessKey":""}`:    "filter.businessKey must be 1 to 256 characters without control characters",
+		`{"correlationId":"ä"}`: "filter.correlationId must be 1 to 128 printable ASCII characters",
+		`{"nodeId":"a/b"}`:      "filter.nodeId must be 1 to 128 letters, digits, dots, dashes or underscores",
+		`{"waiting":false}`:     "filter.waiting must be true, or be left out",
+	} {
+		s.post("/bulks", `{"command":"cancel","filter":`+filter+`}`).is(422).has("error.message", message)
+	}
+	b := s.freeze(`{"labels":{"tier":"gold"},"waiting":true}`)
+	b.send("start").is(202)
+	b.until("DONE").counts(0, 1, 0, 0, 0)
+	eu.view().has("status", "CANCELED")
+	s.get("/executions?status=ACTIVE").is(200).has("total", "2")
+}
+
 func TestItemsOfABulkAreFilteredByTheirStatus(t *testing.T) {
 	s := newServer(t)
 	s.register("g", linear("q", "a"))

@@ -47,3 +47,39 @@ func TestNodesThatWaitAreListed(t *testing.T) {
 	}
 	s.get("/waits?page_size=10&nodeId=pay&cursor=" + first.text("next")).is(422)
 }
+
+// EXE-8: executions are found by what waits in them, from the commit that made it wait to the one that made it go on.
+func TestExecutionsAreFoundByWhatWaits(t *testing.T) {
+	s := newServer(t)
+	e := s.started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"both","type":"Fork"},
+		{"nodeId":"approve","type":"Wait"},{"nodeId":"pay","type":"Task"},{"nodeId":"all","type":"Join"},
+		{"nodeId":"ok","type":"Success"}],
+		"edges":[{"from":"start","to":"both"},{"from":"both","to":"approve"},{"from":"both","to":"pay"},
+			{"from":"approve","to":"all"},{"from":"pay","to":"all"},{"from":"all","to":"ok"}]}`)
+	totals := func(waiting, approve, pay string) {
+		t.Helper()
+		s.get("/executions?waiting=true").is(200).has("total", waiting)
+		s.get("/executions?waiting=true&status=ACTIVE&graphId=g").is(200).has("total", waiting)
+		s.get("/executions?nodeId=approve").is(200).has("total", approve)
+		s.get("/executions?waiting=true&nodeId=pay").is(200).has("total", pay)
+	}
+	totals("1", "1", "0")
+	e.send("pay/start", `{"attempt":1}`).is(202)
+	e.send("pay/wait", "").is(202)
+	totals("1", "1", "1")
+	e.send("approve/resume", "").is(202)
+	totals("1", "0", "1")
+	e.send("pay/resume", "").is(202)
+	totals("0", "0", "0")
+	e.send("pay/success", "").is(202)
+	s.get("/executions?waiting=false").is(422).has("error.message", "waiting must be true, or be left out")
+	s.get("/executions?nodeId=a/b").is(422)
+
+	for range 12 {
+		s.post("/executions", `{"graphId":"g","start":true}`).is(202)
+	}
+	first := s.get("/executions?nodeId=approve&page_size=10").is(200).has("total", "12")
+	s.get("/executions?nodeId=approve&page_size=10&cursor="+first.text("next")).is(200).has("total", "12").
+		has("items.1.status", "ACTIVE").has("items.2", "<none>").has("next", "<none>")
+	s.get("/executions?waiting=true&page_size=10&cursor=" + first.text("next")).is(422)
+}

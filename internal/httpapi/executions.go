@@ -65,8 +65,8 @@ func (a *API) events(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 }
 
 func (a *API) list(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q, p := rest.ReadPage(c, "status", "graphId", "correlationId", "businessKey", "label*", "outcome", "errorCode",
-		"createdFrom", "createdTo", "endedFrom", "endedTo", "sort", "cursor")
+	q, p := rest.ReadPage(c, "status", "graphId", "correlationId", "businessKey", "label*", "waiting", "nodeId",
+		"outcome", "errorCode", "createdFrom", "createdTo", "endedFrom", "endedTo", "sort", "cursor")
 	lq := query{q}.executions(c.Principal.Tenant)
 	if sort, given := q.Text("sort"); given && sort != newestFirst {
 		q.Fail("sort", "sort must be %s", newestFirst)
@@ -101,7 +101,8 @@ func (q query) executions(tenant string) engine.ListQuery {
 	return engine.ListQuery{
 		Tenant: tenant, Status: q.statuses("status"), GraphID: q.graph("graphId"),
 		CorrelationID: q.correlation("correlationId"), BusinessKey: q.businessKey("businessKey"),
-		Labels: q.labels("label"), Outcome: q.outcome("outcome"), ErrorCode: q.line("errorCode", maxErrorCode),
+		Labels: q.labels("label"), Waiting: q.waiting("waiting"), NodeID: q.name("nodeId"),
+		Outcome: q.outcome("outcome"), ErrorCode: q.line("errorCode", maxErrorCode),
 		CreatedFrom: q.Instant("createdFrom"), CreatedTo: q.Instant("createdTo"),
 		EndedFrom: q.Instant("endedFrom"), EndedTo: q.Instant("endedTo"),
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ type query struct{ *rest.Query }
 func (q query) name(name string) string {
 	s, given := q.Text(name)
 	if given && !canonical.Name(s) {
-		q.Fail(name, "%s must be 1 to %d letters, digits, dots, dashes or underscores", name, canonical.MaxName)
+		q.Fail(name, "%s %s", name, nameRule)
 	}
 	return s
 }
@@ -36,17 +37,27 @@ const maxCorrelation = 128
 // correlation is a correlation id, "" when it is not given.
 func (q query) correlation(name string) string {
 	s, given := q.Text(name)
-	if given && !canonical.Printable(s, maxCorrelation) {
-		q.Fail(name, "%s must be 1 to %d printable ASCII characters", name, maxCorrelation)
+	if given && !validCorrelation(s) {
+		q.Fail(name, "%s %s", name, correlationRule)
 	}
 	return s
 }
 
+var (
+	nameRule        = fmt.Sprintf("must be 1 to %d letters, digits, dots, dashes or underscores", canonical.MaxName)
+	correlationRule = fmt.Sprintf("must be 1 to %d printable ASCII characters", maxCorrelation)
+	businessKeyRule = fmt.Sprintf("must be 1 to %d characters without control characters", flow.MaxBusinessKey)
+)
+
+func validCorrelation(s string) bool { return canonical.Printable(s, maxCorrelation) }
+
+func validBusinessKey(s string) bool { return s != "" && flow.CheckBusinessKey(s) == nil }
+
 // businessKey is a business key, "" when it is not given.
 func (q query) businessKey(name string) string {
 	s, given := q.Text(name)
-	if given && (s == "" || flow.CheckBusinessKey(s) != nil) {
-		q.Fail(name, "%s must be 1 to %d characters without control characters", name, flow.MaxBusinessKey)
+	if given && !validBusinessKey(s) {
+		q.Fail(name, "%s %s", name, businessKeyRule)
 	}
 	return s
 }
@@ -76,6 +87,15 @@ func (q query) labels(name string) (labels []flow.Label) {
 		labels = append(labels, label)
 	}
 	return labels
+}
+
+// waiting reports whether it is asked for what waits.
+func (q query) waiting(name string) bool {
+	yes := q.Bool(name)
+	if yes != nil && !*yes {
+		q.Fail(name, "%s must be true, or be left out", name)
+	}
+	return yes != nil && *yes
 }
 
 // statuses is a list of execution statuses, separated by commas.

@@ -40,10 +40,15 @@ type Spec struct {
 
 // Filter selects executions. What has ended is left out whatever it says.
 type Filter struct {
-	Status      []string  `json:"status,omitempty"` // for the record: it has ACTIVE, or is empty
-	GraphID     string    `json:"graphId,omitempty"`
-	CreatedFrom flow.Time `json:"createdFrom,omitzero"` // inclusive
-	CreatedTo   flow.Time `json:"createdTo,omitzero"`   // exclusive
+	Status        []string    `json:"status,omitempty"` // for the record: it has ACTIVE, or is empty
+	GraphID       string      `json:"graphId,omitempty"`
+	CorrelationID string      `json:"correlationId,omitempty"`
+	BusinessKey   string      `json:"businessKey,omitempty"`
+	Labels        flow.Labels `json:"labels,omitempty"`     // all of them
+	Waiting       bool        `json:"waiting,omitzero"`     // a node waits
+	NodeID        string      `json:"nodeId,omitempty"`     // this node waits
+	CreatedFrom   flow.Time   `json:"createdFrom,omitzero"` // inclusive
+	CreatedTo     flow.Time   `json:"createdTo,omitzero"`   // exclusive
 }
 
 // Kind cancels executions.
@@ -68,7 +73,9 @@ func query(b *bulk.Bulk) (engine.ListQuery, error) {
 	s, err := Parse(b)
 	q := engine.ListQuery{
 		Tenant: b.Tenant, Status: []flow.Status{flow.Active}, GraphID: s.Filter.GraphID,
-		CreatedFrom: s.Filter.CreatedFrom, CreatedTo: flow.At(b.CreatedAt) + 1,
+		CorrelationID: s.Filter.CorrelationID, BusinessKey: s.Filter.BusinessKey, Labels: s.Filter.Labels,
+		Waiting: s.Filter.Waiting, NodeID: s.Filter.NodeID, CreatedFrom: s.Filter.CreatedFrom,
+		CreatedTo: flow.At(b.CreatedAt) + 1,
 	}
 	if s.Filter.CreatedTo != 0 {
 		q.CreatedTo = min(q.CreatedTo, s.Filter.CreatedTo)

@@ -70,6 +70,11 @@ func TestTheSetIsOfTheMomentOfTheBulk(t *testing.T) {
 		`{"filter":{"graphId":"g","status":["ACTIVE","FAILED"],"createdFrom":"1970-01-01T00:00:02Z"}}`: {
 			Tenant: "t", Status: active, GraphID: "g", CreatedFrom: 2000, CreatedTo: 5001,
 		},
+		`{"filter":{"correlationId":"c","businessKey":"k","labels":{"b":"2","a":"1"},"waiting":true,"nodeId":"n"}}`: {
+			Tenant: "t", Status: active, CorrelationID: "c", BusinessKey: "k",
+			Labels: []flow.Label{{Name: "a", Value: "1"}, {Name: "b", Value: "2"}}, Waiting: true, NodeID: "n",
+			CreatedTo: 5001,
+		},
 		`{"filter":{"createdTo":"1970-01-01T00:00:03Z"}}`: {Tenant: "t", Status: active, CreatedTo: 3000},
 		`{"filter":{"createdTo":"2970-01-01T00:00:03Z"}}`: {Tenant: "t", Status: active, CreatedTo: 5001},
 	} {

@@ -39,7 +39,7 @@ func (b *batch) close(ent *entry, out *Batch) error {
 		out.Create = append(out.Create, head)
 		ent.head = head
 	} else if head != ent.head {
-		out.Update = append(out.Update, Update{head, ent.head.Status})
+		out.Update = append(out.Update, Update{head, ent.head.Status, ent.head.Waiting})
 		ent.head = head
 	}
 	return nil
@@ -98,11 +98,14 @@ func (b *batch) head(ent *entry, open *openRow) Head {
 	h := Head{
 		Num: ent.num, ID: s.Execution, Tenant: ent.tenant, GraphID: s.GraphID, GraphVersion: s.GraphVersion,
 		Status: s.Status, CreatedAt: s.CreatedAt, EndedAt: s.EndedAt, ArchivedAt: s.ArchivedAt, DueAt: ent.head.DueAt,
-		Outcome: ent.head.Outcome, ErrorCode: ent.head.ErrorCode,
+		Outcome: ent.head.Outcome, ErrorCode: ent.head.ErrorCode, Waiting: ent.head.Waiting,
 		CorrelationID: ent.head.CorrelationID, BusinessKey: ent.head.BusinessKey, Labels: ent.head.Labels,
 	}
 	if open.created {
 		h.CorrelationID, h.BusinessKey, h.Labels = s.CorrelationID, s.BusinessKey, labelsOf(s)
+	}
+	if len(open.waits) > 0 || h.Waiting == unknown {
+		h.Waiting = min(len(waitingNodes(s)), 1)
 	}
 	if s.Status.Terminal() {
 		h.Outcome, h.ErrorCode = s.Outcome, errorCodeOf(s)

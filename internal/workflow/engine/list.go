@@ -19,6 +19,8 @@ type ListQuery struct {
 	Outcome       string
 	ErrorCode     string
 	Labels        []flow.Label // all of them
+	Waiting       bool         // of which a node waits
+	NodeID        string       // of which this node waits
 	CreatedFrom   flow.Time    // inclusive
 	CreatedTo     flow.Time    // exclusive
 	EndedFrom     flow.Time    // inclusive
@@ -31,13 +33,14 @@ type ListQuery struct {
 	Limit  int
 }
 
-// Selects reports whether an execution is one of those that are counted.
+// Selects reports whether an execution is one of those that are counted, but for NodeID, which its row does not know.
 func (q *ListQuery) Selects(h *Head) bool {
 	return h.Tenant == q.Tenant && (len(q.Status) == 0 || slices.Contains(q.Status, h.Status)) &&
 		(q.GraphID == "" || q.GraphID == h.GraphID) &&
 		(q.CorrelationID == "" || q.CorrelationID == h.CorrelationID) &&
 		(q.BusinessKey == "" || q.BusinessKey == h.BusinessKey) &&
 		(q.Outcome == "" || q.Outcome == h.Outcome) && (q.ErrorCode == "" || q.ErrorCode == h.ErrorCode) &&
+		(!q.Waiting || h.Waiting > 0) &&
 		h.CreatedAt >= q.CreatedFrom && (q.CreatedTo == 0 || h.CreatedAt < q.CreatedTo) &&
 		(!q.Ended() || h.EndedAt > 0 && h.EndedAt >= q.EndedFrom && (q.EndedTo == 0 || h.EndedAt < q.EndedTo)) &&
 		h.hasAll(q.Labels)

@@ -75,6 +75,9 @@ type Reader interface {
 	List(ctx context.Context, q ListQuery) ([]Head, int, error)
 	// Waits is a page of the nodes that wait, the longest waiting first, and how many there are in all.
 	Waits(ctx context.Context, q WaitQuery) ([]WaitRow, int, error)
+	// WaitsOf are the rows of the nodes of one execution that wait, without what is of its row, and by which names of
+	// assignees a list finds each of them (AssigneeNames).
+	WaitsOf(ctx context.Context, tenant string, execution int64) ([]WaitRow, map[string][]string, error)
 	// Walk gives up to q.Limit executions, oldest first, after the place of one in
 	// this order (CreatedAt, Num). Whoever walks on from the last one of each part
 	// passes every execution once, whatever changes meanwhile.
@@ -147,12 +150,16 @@ type Head struct {
 	DueAt        flow.Time // a lower bound of the next deadline; 0: none
 	Outcome      string    // of the Success that it ended at; "" in rows that ended before this column
 	ErrorCode    string    // why it failed; "" in rows that ended before this column
+	Waiting      int       // 1: a node waits; unknown in rows that are older than this column
 
 	// These do not change.
 	CorrelationID string // "" in rows that are older than this column
 	BusinessKey   string // no two ACTIVE executions of a graph have the same; "": none
 	Labels        string // as JSON; "": none
 }
+
+// unknown is Head.Waiting until the next commit about the execution, which writes its waits.
+const unknown = -1
 
 // LogRow is what one commit appended to one execution.
 type LogRow struct {
@@ -230,5 +237,6 @@ type Canceled struct {
 // Update is the new row of an execution: what does not change is as it was.
 type Update struct {
 	Head
-	Was flow.Status // the status that is stored
+	Was        flow.Status // the status that is stored
+	WasWaiting int         // as it is stored
 }

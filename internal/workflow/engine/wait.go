@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"reflect"
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/workflow/flow"
@@ -11,6 +12,7 @@ import (
 type WaitRow struct {
 	WaitRef
 	GraphID   string
+	CreatedAt flow.Time // of its execution
 	Since     flow.Time // when it began to wait
 	Until     flow.Time // when it ends by itself; 0: never
 	WaitKey   string
@@ -55,6 +57,20 @@ func (r *Reads) Waits(ctx context.Context, q WaitQuery) ([]WaitRow, int, error) 
 	return rows, total, fault.Wrap("engine.waits", err)
 }
 
+// AssigneeNames are users, roles and groups as a list of waits finds them.
+func AssigneeNames(users, roles, groups []string) []string {
+	all := []string{}
+	for _, side := range [...]struct {
+		prefix string
+		names  []string
+	}{{"user:", users}, {"role:", roles}, {"group:", groups}} {
+		for _, name := range side.names {
+			all = append(all, side.prefix+name)
+		}
+	}
+	return all
+}
+
 // noteWait remembers, before the first event of a commit about it, whether a node has a row among the waits.
 func (r *openRow) noteWait(n *flow.Node, name string) {
 	if _, known := r.waits[name]; known {
@@ -69,18 +85,52 @@ func (r *openRow) noteWait(n *flow.Node, name string) {
 
 // writeWaits adds what a commit changes among the waits. A node that was and is waiting has waited anew.
 func writeWaits(ent *entry, open *openRow, out *Batch) {
+	if ent.head.Waiting == unknown && !open.created {
+		writeOlderWaits(ent, out)
+		return
+	}
 	for _, name := range open.waitOrder {
 		n, _ := ent.state.Find(name)
-		ref := WaitRef{ent.tenant, ent.num, name}
 		if open.waits[name] {
-			out.Waited = append(out.Waited, ref)
+			out.Waited = append(out.Waited, WaitRef{ent.tenant, ent.num, name})
 		}
-		if n.Status != flow.NodeIsWaiting {
-			continue
+		if n.Status == flow.NodeIsWaiting {
+			out.Waits = append(out.Waits, waitRow(ent, n))
 		}
-		out.Waits = append(out.Waits, WaitRow{
-			WaitRef: ref, GraphID: ent.state.GraphID, Since: n.Cause.At, Until: n.WaitUntil, WaitKey: n.WaitKey,
-			Prompt: n.Prompt.Inline, PromptRef: PromptRef{n.Prompt.Seq, n.Prompt.Size}, Assignees: n.Assignees,
-		})
 	}
+}
+
+// writeOlderWaits adds all waits of an execution that has no rows among them yet.
+func writeOlderWaits(ent *entry, out *Batch) {
+	for _, n := range waitingNodes(&ent.state) {
+		out.Waits = append(out.Waits, waitRow(ent, n))
+	}
+}
+
+// waitRow is the row of a node that waits.
+func waitRow(ent *entry, n *flow.Node) WaitRow {
+	return WaitRow{
+		WaitRef: WaitRef{ent.tenant, ent.num, n.ID}, GraphID: ent.state.GraphID, CreatedAt: ent.state.CreatedAt,
+		Since: n.Cause.At, Until: n.WaitUntil, WaitKey: n.WaitKey, Prompt: n.Prompt.Inline,
+		PromptRef: PromptRef{n.Prompt.Seq, n.Prompt.Size}, Assignees: n.Assignees,
+	}
+}
+
+// waitingNodes are the nodes that wait.
+func waitingNodes(s *flow.State) (nodes []*flow.Node) {
+	for _, n := range s.Nodes {
+		if n.Status == flow.NodeIsWaiting {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// same compares what is stored of a wait.
+func (w *WaitRow) same(other *WaitRow) bool {
+	a, b := *w, *other
+	a.ID, a.BusinessKey, a.CorrelationID, a.Prompt, a.Assignees = b.ID, b.BusinessKey, b.CorrelationID, nil, nil
+	b.Prompt, b.Assignees = nil, nil
+	return reflect.DeepEqual(a, b) && string(w.Prompt) == string(other.Prompt) &&
+		reflect.DeepEqual(w.Assignees, other.Assignees)
 }

@@ -76,6 +76,7 @@ func (x *audited) ready(all map[engine.ReadyRow]bool) {
 func (a *audit) checkWaits() {
 	n := 0
 	for _, x := range a.all {
+		before := n
 		for _, node := range x.state.Nodes {
 			if node.Status != flow.NodeIsWaiting {
 				continue
@@ -86,6 +87,9 @@ func (a *audit) checkWaits() {
 				row.GraphID != x.state.GraphID || row.Assignees.String() != node.Assignees.String() {
 				a.w.fail("node %s of %s waits, and its row is %+v", node.ID, short(x.state.Execution), row)
 			}
+		}
+		if head := a.w.mem.execs[x.num].head; head.Waiting != min(n-before, 1) {
+			a.w.fail("%d nodes of %s wait, and its row says %d", n-before, short(x.state.Execution), head.Waiting)
 		}
 	}
 	if n != len(a.w.mem.waits) {

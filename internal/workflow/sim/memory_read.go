@@ -131,7 +131,10 @@ func (m *Memory) Walk(_ context.Context, q engine.ListQuery, after engine.Head) 
 
 // oldestFirst are all executions that a query selects.
 func (m *Memory) oldestFirst(q engine.ListQuery) []engine.Head {
-	all := m.heads(q.Selects)
+	all := m.heads(func(h *engine.Head) bool {
+		_, waits := m.waits[engine.WaitRef{Tenant: h.Tenant, Execution: h.Num, Node: q.NodeID}]
+		return (q.NodeID == "" || waits) && q.Selects(h)
+	})
 	slices.SortFunc(all, engine.ByCreation)
 	return all
 }
@@ -282,4 +285,23 @@ func (m *Memory) Waits(_ context.Context, q engine.WaitQuery) (rows []engine.Wai
 		return nil, total, nil
 	}
 	return rows[:min(q.Limit, len(rows))], total, nil
+}
+
+// WaitsOf are the rows of the nodes of one execution that wait.
+func (m *Memory) WaitsOf(
+	_ context.Context, tenant string, execution int64,
+) (rows []engine.WaitRow, names map[string][]string, err error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	names = map[string][]string{}
+	for ref, row := range m.waits {
+		if ref.Tenant != tenant || ref.Execution != execution {
+			continue
+		}
+		rows = append(rows, row)
+		if a := row.Assignees; a != nil {
+			names[ref.Node] = engine.AssigneeNames(a.Users, a.Roles, a.Groups)
+		}
+	}
+	return rows, names, nil
 }

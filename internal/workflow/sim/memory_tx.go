@@ -158,11 +158,11 @@ func (t *tx) Write(ctx context.Context, b *engine.Batch) error {
 	}
 	for _, h := range b.Update {
 		x, ok := t.execution(h.Num)
-		if !ok || x.head.Tenant != h.Tenant || x.head.Status != h.Was {
+		if !ok || x.head.Tenant != h.Tenant || x.head.Status != h.Was || x.head.Waiting != h.WasWaiting {
 			return fault.New(fault.Conflict, "STALE", "execution %d is %v", h.Num, x.head.Status)
 		}
 		x.head.Status, x.head.EndedAt, x.head.ArchivedAt, x.head.DueAt = h.Status, h.EndedAt, h.ArchivedAt, h.DueAt
-		x.head.Outcome, x.head.ErrorCode = h.Outcome, h.ErrorCode
+		x.head.Outcome, x.head.ErrorCode, x.head.Waiting = h.Outcome, h.ErrorCode, h.Waiting
 		t.execs[h.Num] = x
 	}
 	for _, h := range b.Create {

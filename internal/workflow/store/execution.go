@@ -12,7 +12,7 @@ import (
 
 const (
 	headColumns = "num, id, tenant, graph_id, graph_version, status, created_at, ended_at, archived_at, due_at, " +
-		"correlation_id, business_key, labels, outcome, error_code"
+		"correlation_id, business_key, labels, outcome, error_code, waiting"
 
 	selectByID  = "SELECT " + headColumns + " FROM engine_execution WHERE id = $1 AND tenant = $2"
 	selectByNum = "SELECT " + headColumns + " FROM engine_execution WHERE num = $1 AND tenant = $2"
@@ -48,14 +48,14 @@ func (s *Store) dueOf(of engine.Shard, after engine.Head, limit int) (query stri
 func scanHead(row *sqldb.Row, more ...any) (engine.Head, error) {
 	var h engine.Head
 	var id []byte
-	var version, status int64
+	var version, status, waiting int64
 	err := row.Scan(append([]any{
 		&h.Num, &id, &h.Tenant, &h.GraphID, &version, &status, (*int64)(&h.CreatedAt), (*int64)(&h.EndedAt),
 		(*int64)(&h.ArchivedAt), (*int64)(&h.DueAt), &h.CorrelationID, &h.BusinessKey, &h.Labels, &h.Outcome,
-		&h.ErrorCode,
+		&h.ErrorCode, &waiting,
 	}, more...)...)
 	copy(h.ID[:], id)
-	h.GraphVersion, h.Status = int(version), flow.Status(status)
+	h.GraphVersion, h.Status, h.Waiting = int(version), flow.Status(status), int(waiting)
 	return h, err
 }
 

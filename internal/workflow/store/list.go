@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -69,8 +70,9 @@ type list struct {
 
 // filter is a condition with an index of its own, in the order of creation unless it is sorted.
 type filter struct {
-	column string // of engine_execution; "": it is a label
-	value  string // that it equals; "": it is the time within which an execution ended
+	table  string // that has a row for each execution that passes; "": it is a column of the execution
+	column string
+	value  string // that it equals; "": it is a range
 	n      int    // how many executions pass it, counted up to frequent
 }
 
@@ -78,13 +80,18 @@ type filter struct {
 // filters is the rarest. Those of a time are sorted, so they are fewer.
 const frequent = 5000
 
+var allStatuses = []flow.Status{flow.Active, flow.Completed, flow.Failed, flow.Canceled}
+
 func newList(dialect sqldb.Dialect, q engine.ListQuery) *list {
 	l := &list{dialect: dialect, query: q, statuses: slices.Clone(q.Status)}
 	if len(l.statuses) == 0 {
-		l.statuses = []flow.Status{flow.Active, flow.Completed, flow.Failed, flow.Canceled}
+		l.statuses = slices.Clone(allStatuses)
 	}
 	slices.Sort(l.statuses)
 	l.statuses = slices.Compact(l.statuses)
+	if (q.Waiting || q.NodeID != "") && l.statuses[0] == flow.Active { // what has ended does not wait
+		l.statuses = allStatuses
+	}
 	if q.BusinessKey != "" {
 		l.filters = append(l.filters, filter{column: "business_key", value: q.BusinessKey})
 	}
@@ -98,7 +105,12 @@ func newList(dialect sqldb.Dialect, q engine.ListQuery) *list {
 		l.filters = append(l.filters, filter{column: "outcome", value: q.Outcome})
 	}
 	for _, label := range q.Labels {
-		l.filters = append(l.filters, filter{value: label.String()})
+		l.filters = append(l.filters, filter{table: "engine_label", column: "label", value: label.String()})
+	}
+	if q.NodeID != "" {
+		l.filters = append(l.filters, filter{table: "engine_wait", column: "node", value: q.NodeID})
+	} else if q.Waiting {
+		l.filters = append(l.filters, filter{column: "waiting"})
 	}
 	if q.Ended() {
 		l.filters = append(l.filters, filter{column: "ended_at"})
@@ -139,7 +151,7 @@ func (l *list) choose(ctx context.Context, sql *sqldb.Tx) error {
 // some counts what passes a filter, up to frequent.
 func (l *list) some(f *filter) sqldb.Stmt {
 	b := &statement{}
-	b.text("SELECT count(*) FROM (SELECT 1 AS one FROM ", f.table(), " WHERE tenant = ", b.arg(l.query.Tenant),
+	b.text("SELECT count(*) FROM (SELECT 1 AS one FROM ", f.from(), " WHERE tenant = ", b.arg(l.query.Tenant),
 		l.created(b), l.drive(b, f), " LIMIT ", b.arg(frequent), ") AS passing")
 	return b.Stmt
 }
@@ -155,16 +167,9 @@ func (b *statement) arg(value any) string {
 
 func (b *statement) text(parts ...string) { b.Query += strings.Join(parts, "") }
 
-func (f *filter) label() bool { return f.column == "" }
+func (f *filter) from() string { return cmp.Or(f.table, "engine_execution") }
 
-func (f *filter) sorted() bool { return f.value == "" }
-
-func (f *filter) table() string {
-	if f.label() {
-		return "engine_label"
-	}
-	return "engine_execution"
-}
+func (f *filter) sorted() bool { return f.column == "ended_at" }
 
 // created is the condition on the time of creation, which every statement has.
 func (l *list) created(b *statement) string {
@@ -182,8 +187,10 @@ func until(t flow.Time) int64 {
 // drive is a filter as the condition of its index.
 func (l *list) drive(b *statement, f *filter) string {
 	switch {
-	case f.label():
-		return " AND label = " + b.arg(f.value)
+	case f.table != "":
+		return " AND " + f.column + " = " + b.arg(f.value)
+	case f.column == "waiting":
+		return " AND waiting = 1"
 	case f.sorted():
 		// The condition of the index is the last: SQLite takes the first lower bound that it meets.
 		return " AND ended_at >= " + b.arg(int64(l.query.EndedFrom)) + " AND ended_at < " +
@@ -195,22 +202,23 @@ func (l *list) drive(b *statement, f *filter) string {
 // lookUp is what an execution that an index gave is asked for. It names expressions where the
 // database could prefer another index.
 func (l *list) lookUp(b *statement, driver *filter) (conditions string) {
-	if driver != nil && driver.label() {
-		labels := l.lookUpLabels(b, driver, "engine_label.execution", "engine_label.created_at")
+	if driver != nil && driver.table != "" {
+		rows := l.lookUpRows(b, driver, driver.table+".execution", driver.table+".created_at")
 		if columns := l.lookUpColumns(b, driver); columns != "" {
-			return labels + " AND (SELECT 1 FROM engine_execution WHERE num = execution AND tenant = " +
+			return rows + " AND (SELECT 1 FROM engine_execution WHERE num = execution AND tenant = " +
 				b.arg(l.query.Tenant) + columns + ") = 1"
 		}
-		return labels
+		return rows
 	}
-	return l.lookUpColumns(b, driver) + l.lookUpLabels(b, driver, "engine_execution.num", "engine_execution.created_at")
+	return l.lookUpColumns(b, driver) + l.lookUpRows(b, driver, "engine_execution.num", "engine_execution.created_at")
 }
 
-func (l *list) lookUpLabels(b *statement, driver *filter, num, created string) (conditions string) {
+// lookUpRows asks for the rows that an execution has in other tables.
+func (l *list) lookUpRows(b *statement, driver *filter, num, created string) (conditions string) {
 	for i := range l.filters {
-		if f := &l.filters[i]; f != driver && f.label() {
-			conditions += " AND (SELECT 1 FROM engine_label AS l WHERE l.tenant = " + b.arg(l.query.Tenant) +
-				" AND l.label = " + b.arg(f.value) + " AND l.created_at = " + created +
+		if f := &l.filters[i]; f != driver && f.table != "" {
+			conditions += " AND (SELECT 1 FROM " + f.table + " AS l WHERE l.tenant = " + b.arg(l.query.Tenant) +
+				" AND l." + f.column + " = " + b.arg(f.value) + " AND l.created_at = " + created +
 				" AND l.execution = " + num + ") = 1"
 		}
 	}
@@ -226,7 +234,9 @@ func (l *list) lookUpColumns(b *statement, driver *filter) (conditions string) {
 	}
 	for i := range l.filters {
 		switch f := &l.filters[i]; {
-		case f == driver || f.label():
+		case f == driver || f.table != "":
+		case f.column == "waiting":
+			conditions += " AND waiting + 0 = 1"
 		case f.sorted():
 			conditions += " AND ended_at + 0 >= " + b.arg(max(int64(l.query.EndedFrom), 1)) +
 				" AND ended_at + 0 < " + b.arg(until(l.query.EndedTo))
@@ -248,11 +258,11 @@ func (l *list) statusList() string {
 // parts select what matches, each in the order of its index.
 func (l *list) parts(b *statement, columns, condition string) []string {
 	if d := l.driver; d != nil {
-		if d.label() {
+		if d.table != "" {
 			columns = strings.Replace(columns, "num AS", "execution AS", 1)
 			condition = strings.Replace(condition, "num", "execution", 1)
 		}
-		return []string{"SELECT " + columns + " FROM " + d.table() + " WHERE tenant = " + b.arg(l.query.Tenant) +
+		return []string{"SELECT " + columns + " FROM " + d.from() + " WHERE tenant = " + b.arg(l.query.Tenant) +
 			l.created(b) + l.drive(b, d) + l.lookUp(b, d) + condition}
 	}
 	parts := make([]string, len(l.statuses))
@@ -340,8 +350,12 @@ func (l *list) only() bool {
 // counted is the name by which it is counted who passes a filter, "" if nobody counts.
 func (f *filter) counted() string {
 	switch {
-	case f.label():
+	case f.column == "label":
 		return f.value
+	case f.column == "node":
+		return byNode + f.value
+	case f.column == "waiting":
+		return byWaiting
 	case f.column == "outcome":
 		return byOutcome + f.value
 	case f.column == "error_code":

@@ -22,6 +22,8 @@ type filterOf struct{ tenant, filter string }
 const (
 	byOutcome = ":outcome="
 	byError   = ":error="
+	byNode    = ":node="
+	byWaiting = ":waiting"
 )
 
 // passed counts what the executions of a batch pass from now on.
@@ -30,6 +32,7 @@ func passed(b *engine.Batch) (passing, error) {
 	for i := range b.Create {
 		h := &b.Create[i]
 		p.ended(h)
+		p.waiting(h, 0)
 		if h.Labels == "" {
 			continue
 		}
@@ -42,11 +45,29 @@ func passed(b *engine.Batch) (passing, error) {
 		}
 	}
 	for i := range b.Update {
-		if u := &b.Update[i]; u.Was != u.Status { // how it ended does not change
+		u := &b.Update[i]
+		if u.Was != u.Status { // how it ended does not change
 			p.ended(&u.Head)
 		}
+		p.waiting(&u.Head, u.WasWaiting)
 	}
+	for i := range b.Waited {
+		p[filterOf{b.Waited[i].Tenant, byNode + b.Waited[i].Node}]--
+	}
+	for i := range b.Waits {
+		p[filterOf{b.Waits[i].Tenant, byNode + b.Waits[i].Node}]++
+	}
+	maps.DeleteFunc(p, func(_ filterOf, n int64) bool { return n == 0 })
 	return p, nil
+}
+
+func (p passing) waiting(h *engine.Head, was int) {
+	switch {
+	case h.Waiting > 0 && was <= 0:
+		p[filterOf{h.Tenant, byWaiting}]++
+	case h.Waiting <= 0 && was > 0:
+		p[filterOf{h.Tenant, byWaiting}]--
+	}
 }
 
 func (p passing) ended(h *engine.Head) {

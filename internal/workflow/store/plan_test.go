@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"path/filepath"
@@ -31,7 +30,7 @@ func TestStatementsUseAnIndex(t *testing.T) {
 		"history": selectHistory, "rows": selectRows, "row": selectRow, "commit of": selectCommitOf,
 		"key": selectKey, "ready": selectReady, "newest graph": selectNewestGraph,
 		"news": selectPublications, "instant of news": selectInstant, "last news": selectLastNumber,
-		"unpublished": selectUnpublished,
+		"unpublished": selectUnpublished, "waits of": selectWaitsOf, "assignees of": selectAssigneesOf,
 	}
 	for name, q := range listQueries {
 		l := newList(sqldb.SQLite, q)
@@ -63,11 +62,14 @@ var listQueries = map[string]engine.ListQuery{
 	"list": {}, "list of a graph": {GraphID: "g"}, "list of a status": {Status: []flow.Status{flow.Failed}},
 	"list of two statuses of a graph": {GraphID: "g", Status: []flow.Status{flow.Failed, flow.Canceled}},
 	"list of a label":                 {Labels: []flow.Label{{Name: "a", Value: "1"}}},
+	"list of what waits":              {Waiting: true},
+	"list of what waits in a graph":   {Waiting: true, GraphID: "g", Labels: []flow.Label{{Name: "a", Value: "1"}}},
+	"list of a node that waits":       {NodeID: "a"},
 	"list by everything": {
 		GraphID: "g", Status: []flow.Status{flow.Failed, flow.Active}, CorrelationID: "c",
 		BusinessKey: "k", Outcome: "o",
 		ErrorCode: "E",
-		Labels:    []flow.Label{{Name: "a", Value: "1"}, {Name: "b", Value: "2"}}, EndedFrom: 7,
+		Labels:    []flow.Label{{Name: "a", Value: "1"}, {Name: "b", Value: "2"}}, EndedFrom: 7, NodeID: "a",
 	},
 }
 
@@ -84,7 +86,7 @@ func listStatements(l *list) iter.Seq2[string, string] {
 		one("status")
 		for i := range l.filters {
 			l.driver = &l.filters[i]
-			one(cmp.Or(l.driver.column, "label"), l.some(l.driver), l.passing(l.driver))
+			one(l.driver.column, l.some(l.driver), l.passing(l.driver))
 		}
 	}
 }

@@ -64,6 +64,9 @@ func found(num, n int64) engine.Head {
 	case num%5 == 1:
 		h.Outcome = "declined"
 	}
+	if num%4 == 1 {
+		h.Waiting = 1 // to a store it does not matter that most have ended
+	}
 	return h
 }
 
@@ -74,7 +77,13 @@ func fillFound(t *testing.T, s *store.Store, n int64) {
 	for first := int64(1); first <= n; first += chunk {
 		var b engine.Batch
 		for num := first; num < first+chunk; num++ {
-			b.Create = append(b.Create, found(num, n))
+			h := found(num, n)
+			if b.Create = append(b.Create, h); h.Waiting > 0 {
+				b.Waits = append(b.Waits, engine.WaitRow{
+					WaitRef: engine.WaitRef{Tenant: h.Tenant, Execution: num, Node: fmt.Sprintf("node-%d", num%7)},
+					GraphID: h.GraphID, CreatedAt: h.CreatedAt, Since: h.CreatedAt,
+				})
+			}
 		}
 		commitBatch(t, s, &b)
 	}
@@ -127,6 +136,13 @@ func askFound(t *testing.T, s *store.Store, n int64) {
 		{"ended within an hour", 3600, func(i int64) engine.ListQuery {
 			from := base + flow.Time(i%20*3_600_000+1000)
 			return engine.ListQuery{EndedFrom: from, EndedTo: from + 3_600_000}
+		}},
+		{"what waits", n / 4, func(int64) engine.ListQuery { return engine.ListQuery{Waiting: true} }},
+		{"a node that waits", -1, func(i int64) engine.ListQuery {
+			return engine.ListQuery{NodeID: fmt.Sprintf("node-%d", i%7)}
+		}},
+		{"what waits of 100", -1, func(i int64) engine.ListQuery {
+			return engine.ListQuery{Waiting: true, Labels: label("customer", i)}
 		}},
 		{"a deep page by cursor", n, func(i int64) engine.ListQuery {
 			h := found(n/2+i, n)

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	waitColumns = "graph_id, since, until, wait_key, prompt, prompt_seq, prompt_size, assignees"
+	waitColumns = "graph_id, created_at, since, until, wait_key, prompt, prompt_seq, prompt_size, assignees"
 	insertWait  = "INSERT INTO engine_wait (tenant, execution, node, " + waitColumns + ")" +
-		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
 	deleteWait     = "DELETE FROM engine_wait WHERE tenant = $1 AND execution = $2 AND node = $3"
 	insertAssignee = "INSERT INTO engine_assignee (tenant, assignee, execution, node) VALUES ($1, $2, $3, $4)"
 	deleteAssignee = "DELETE FROM engine_assignee WHERE tenant = $1 AND execution = $2 AND node = $3"
@@ -36,31 +36,17 @@ func waits(b *engine.Batch) (stmts []sqldb.Stmt) {
 			assignees = string(raw)
 		}
 		stmts = append(stmts, sqldb.Stmt{Query: insertWait, Args: []any{
-			w.Tenant, w.Execution, w.Node, w.GraphID, int64(w.Since), int64(w.Until), w.WaitKey, string(w.Prompt),
-			int64(w.PromptRef.Seq), w.PromptRef.Size, assignees,
+			w.Tenant, w.Execution, w.Node, w.GraphID, int64(w.CreatedAt), int64(w.Since), int64(w.Until), w.WaitKey,
+			string(w.Prompt), int64(w.PromptRef.Seq), w.PromptRef.Size, assignees,
 		}})
 		if w.Assignees == nil {
 			continue
 		}
-		for _, name := range assigneeNames(w.Assignees.Users, w.Assignees.Roles, w.Assignees.Groups) {
+		for _, name := range engine.AssigneeNames(w.Assignees.Users, w.Assignees.Roles, w.Assignees.Groups) {
 			stmts = append(stmts, sqldb.Stmt{Query: insertAssignee, Args: []any{w.Tenant, name, w.Execution, w.Node}})
 		}
 	}
 	return stmts
-}
-
-// assigneeNames are those of users, roles and groups as the table of assignees has them.
-func assigneeNames(users, roles, groups []string) []string {
-	all := []string{}
-	for _, side := range [...]struct {
-		prefix string
-		names  []string
-	}{{"user:", users}, {"role:", roles}, {"group:", groups}} {
-		for _, name := range side.names {
-			all = append(all, side.prefix+name)
-		}
-	}
-	return all
 }
 
 // Waits reads a page of the nodes that wait, and counts all.
@@ -80,7 +66,7 @@ func (s *Store) Waits(ctx context.Context, q engine.WaitQuery) (page []engine.Wa
 		if q.For != nil {
 			where += " AND (w.assignees = '' OR EXISTS (SELECT 1 FROM engine_assignee AS a WHERE a.tenant = $1" +
 				" AND a.execution = w.execution AND a.node = w.node AND " +
-				binds.OneOf(sql, "a.assignee", assigneeNames(q.For.Users, q.For.Roles, q.For.Groups)) + "))"
+				binds.OneOf(sql, "a.assignee", engine.AssigneeNames(q.For.Users, q.For.Roles, q.For.Groups)) + "))"
 		}
 		if err := sql.Row(ctx, "SELECT count(*)"+where, binds.Args()...).Scan(&total); err != nil {
 			return err
@@ -108,11 +94,44 @@ func (s *Store) Waits(ctx context.Context, q engine.WaitQuery) (page []engine.Wa
 	return page, total, err
 }
 
+const (
+	selectWaitsOf = "SELECT execution, node, " + waitColumns +
+		" FROM engine_wait WHERE tenant = $1 AND execution = $2"
+	selectAssigneesOf = "SELECT node, assignee FROM engine_assignee WHERE tenant = $1 AND execution = $2"
+)
+
+// WaitsOf reads the rows of one execution, for the check of the log.
+func (s *Store) WaitsOf(
+	ctx context.Context, tenant string, execution int64,
+) (rows []engine.WaitRow, names map[string][]string, err error) {
+	names = map[string][]string{}
+	err = s.read(ctx, "store.waits", func(ctx context.Context, sql *sqldb.Tx) error {
+		return sql.Batch(ctx, sqldb.Stmt{
+			Query: selectWaitsOf, Args: []any{tenant, execution},
+			Row: func(r *sqldb.Row) error {
+				w, err := scanWait(r)
+				w.Tenant = tenant
+				rows = append(rows, w)
+				return err
+			},
+		}, sqldb.Stmt{
+			Query: selectAssigneesOf, Args: []any{tenant, execution},
+			Row: func(r *sqldb.Row) error {
+				var node, name string
+				err := r.Scan(&node, &name)
+				names[node] = append(names[node], name)
+				return err
+			},
+		})
+	})
+	return rows, names, err
+}
+
 func scanWait(row *sqldb.Row) (w engine.WaitRow, err error) {
 	var prompt, assignees string
 	var seq, size int64
-	err = row.Scan(&w.Execution, &w.Node, &w.GraphID, (*int64)(&w.Since), (*int64)(&w.Until), &w.WaitKey, &prompt, &seq,
-		&size, &assignees)
+	err = row.Scan(&w.Execution, &w.Node, &w.GraphID, (*int64)(&w.CreatedAt), (*int64)(&w.Since), (*int64)(&w.Until),
+		&w.WaitKey, &prompt, &seq, &size, &assignees)
 	if err != nil {
 		return w, err
 	}

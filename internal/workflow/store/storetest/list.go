@@ -16,7 +16,8 @@ func (s *suite) expect(all []engine.Head, q engine.ListQuery) {
 	s.Helper()
 	var want []engine.Head
 	for _, h := range all {
-		if q.Selects(&h) {
+		waits := q.NodeID == "" || s.waits[engine.WaitRef{Tenant: h.Tenant, Execution: h.Num, Node: q.NodeID}]
+		if waits && q.Selects(&h) {
 			want = append(want, h)
 		}
 	}
@@ -146,6 +147,61 @@ func listFilters(t *testing.T, s *suite) {
 		}
 	}
 	equal(t, "sum of the totals", sum, 542)
+}
+
+// listWaiting asks for executions by what waits in them, before and after some of it has gone on.
+func listWaiting(t *testing.T, s *suite) {
+	var all []engine.Head
+	var updates []engine.Update
+	var gone []engine.WaitRef
+	for i := range 24 {
+		h, b := s.newHead(engine.Head{
+			GraphID: []string{"g", "h"}[i%2], CreatedAt: flow.Time(1000 + i/3),
+			Labels: []string{"", `{"a":"1"}`}[i%3%2], Waiting: min(i%4%3, 1),
+		})
+		for _, node := range []string{"ask", "sign"}[:i%4%3] {
+			b.Waits = append(b.Waits, engine.WaitRow{
+				WaitRef: engine.WaitRef{Tenant: h.Tenant, Execution: h.Num, Node: node}, GraphID: h.GraphID,
+				CreatedAt: h.CreatedAt,
+			})
+		}
+		b.Create[0] = h
+		if on := h; i%5 == 0 && len(b.Waits) > 0 {
+			on.Waiting = len(b.Waits) - 1
+			updates = append(updates, engine.Update{Head: on, WasWaiting: 1})
+			gone = append(gone, b.Waits[len(b.Waits)-1].WaitRef)
+		}
+		s.write(b)
+		all = append(all, h)
+	}
+	check := func() (sum int) {
+		t.Helper()
+		for _, q := range []engine.ListQuery{
+			{Waiting: true},
+			{NodeID: "ask"},
+			{NodeID: "sign", Waiting: true},
+			{NodeID: "nobody"},
+			{Waiting: true, Status: []flow.Status{flow.Active}},
+			{Waiting: true, Status: []flow.Status{flow.Failed}},
+			{Waiting: true, GraphID: "g", CreatedTo: 1005},
+			{NodeID: "ask", GraphID: "g"},
+			{NodeID: "ask", Labels: []flow.Label{{Name: "a", Value: "1"}}},
+			{Waiting: true, Labels: []flow.Label{{Name: "a", Value: "1"}}},
+		} {
+			q.Tenant, q.Limit = tenantA, 100
+			s.expect(all, q)
+			_, n, err := s.store.List(t.Context(), q)
+			s.must(err)
+			sum += n
+		}
+		return sum
+	}
+	equal(t, "sum of the totals", check(), 60)
+	s.write(engine.Batch{Update: updates, Waited: gone})
+	for i := range updates {
+		all[slices.IndexFunc(all, func(h engine.Head) bool { return h.Num == updates[i].Num })] = updates[i].Head
+	}
+	equal(t, "sum of the totals later", check(), 56)
 }
 
 func listChanges(t *testing.T, s *suite) {

@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Store) {
 		{"lists filter and count", lists},
 		{"lists filter by what executions are found by", listFilters},
 		{"lists count what changes", listChanges},
+		{"lists know what waits", listWaiting},
 		{"lists are in order of creation", listOrder},
 		{"a business key has one active execution of a graph", businessKeys},
 		{"waits are listed with their filters", waits},
@@ -52,7 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Store) {
 		{"what does not exist is not found", notFound},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			test.run(t, &suite{T: t, store: open(t)})
+			test.run(t, &suite{T: t, store: open(t), waits: map[engine.WaitRef]bool{}})
 		})
 	}
 }
@@ -66,6 +67,7 @@ const tenantA, tenantB = "00000000-0000-0000-0000-00000000000a", "00000000-0000-
 type suite struct {
 	*testing.T
 	store engine.Store
+	waits map[engine.WaitRef]bool // that were written
 }
 
 // commit runs fn in a transaction that must succeed.
@@ -78,6 +80,12 @@ func (s *suite) commit(fn func(ctx context.Context, tx engine.Tx) error) {
 func (s *suite) write(b engine.Batch) {
 	s.Helper()
 	s.commit(func(ctx context.Context, tx engine.Tx) error { return tx.Write(ctx, &b) })
+	for _, ref := range b.Waited {
+		delete(s.waits, ref)
+	}
+	for i := range b.Waits {
+		s.waits[b.Waits[i].WaitRef] = true
+	}
 }
 
 // number reserves one execution number.
