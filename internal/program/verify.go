@@ -20,9 +20,9 @@ type verifyCmd struct {
 // Help says what is compared.
 func (verifyCmd) Help() string {
 	return `Reduces every execution again from its first event and compares the outcome with the stored
-row and with every snapshot; checks that commits and events are numbered without gaps. A server on
-SQLite must be stopped, since it holds the database; on PostgreSQL servers may go on meanwhile. Ends
-with code 1 when anything differs.
+row, with the rows of the nodes that wait, and with every snapshot; checks that commits and events are
+numbered without gaps. A server on SQLite must be stopped, since it holds the database; on PostgreSQL
+servers may go on meanwhile. Ends with code 1 when anything differs.
 
 Examples:
   renga verify --data-dir ./data

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/workflow/flow"
@@ -61,8 +63,12 @@ func (r *Reads) verifyOne(ctx context.Context, head *Head, rep *Report) error {
 	if err != nil {
 		return err
 	}
-	// The row is compared only when no command has changed it meanwhile.
-	newest, _, err := r.store.Head(ctx, head.Tenant, head.ID)
+	waits, names, err := r.store.WaitsOf(ctx, head.Tenant, head.Num)
+	if err != nil {
+		return err
+	}
+	// The row and the waits are compared only when no command has changed them meanwhile.
+	newest, last, err := r.store.Head(ctx, head.Tenant, head.ID)
 	if err != nil {
 		return err
 	}
@@ -100,12 +106,53 @@ func (r *Reads) verifyOne(ctx context.Context, head *Head, rep *Report) error {
 			return err
 		}
 	}
-	if newest == *head {
-		for _, why := range compareHead(head, s) {
-			problem("%s", why)
+	if newest != *head {
+		return nil
+	}
+	why := compareHead(head, s)
+	if last.CommitNo == ent.commitNo && head.Waiting != unknown {
+		why = append(why, compareWaits(ent, waits, names)...)
+		if waits := len(waitingNodes(s)) > 0; waits != (head.Waiting > 0) {
+			why = append(why, fmt.Sprintf("the row says that a node waits: %t, the log: %t", !waits, waits))
 		}
 	}
+	for _, what := range why {
+		problem("%s", what)
+	}
 	return nil
+}
+
+// compareWaits compares the rows of an execution among the waits with its log.
+func compareWaits(ent *entry, rows []WaitRow, names map[string][]string) (why []string) {
+	stored := map[string]*WaitRow{}
+	for i := range rows {
+		stored[rows[i].Node] = &rows[i]
+	}
+	for _, n := range waitingNodes(&ent.state) {
+		want := waitRow(ent, n)
+		if row := stored[n.ID]; row == nil {
+			why = append(why, fmt.Sprintf("node %s waits and is not among the waits", n.ID))
+		} else if !row.same(&want) {
+			why = append(why, fmt.Sprintf("among the waits node %s is not as in the log", n.ID))
+		}
+		var assignees []string
+		if a := n.Assignees; a != nil {
+			assignees = AssigneeNames(a.Users, a.Roles, a.Groups)
+		}
+		if !slices.Equal(slices.Sorted(slices.Values(assignees)), slices.Sorted(slices.Values(names[n.ID]))) {
+			why = append(why, fmt.Sprintf("node %s is found by the assignees %q, the log says %q", n.ID, names[n.ID],
+				assignees))
+		}
+		delete(stored, n.ID)
+		delete(names, n.ID)
+	}
+	for _, node := range slices.Sorted(maps.Keys(stored)) {
+		why = append(why, fmt.Sprintf("node %s is among the waits and does not wait", node))
+	}
+	for _, node := range slices.Sorted(maps.Keys(names)) {
+		why = append(why, fmt.Sprintf("node %s is found by the assignees %q and does not wait", node, names[node]))
+	}
+	return why
 }
 
 func compareHead(head *Head, s *flow.State) (why []string) {

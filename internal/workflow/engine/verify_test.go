@@ -51,6 +51,8 @@ func TestVerifyComparesAllOfARowWithItsLog(t *testing.T) {
 		"that it was archived":   {func(h *engine.Head) { h.ArchivedAt = 1 }, 2, "the row says archived"},
 		"that nothing is due":    {func(h *engine.Head) { h.DueAt = 0 }, 1, "the row says due"},
 		"that it is due later":   {func(h *engine.Head) { h.DueAt++ }, 1, "the row says due"},
+		"that a node waits":      {func(h *engine.Head) { h.Waiting++ }, 2, "a node waits: true, the log: false"},
+		"nothing of what waits":  {func(h *engine.Head) { h.Waiting = -1 }, 0, ""}, // it is older than the column
 		"that it is due earlier": {func(h *engine.Head) { h.DueAt = 1 }, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,5 +98,96 @@ func TestVerifyMissesTheExecutionThatCleansUp(t *testing.T) {
 		if err != nil || len(rep.Problems) != problems {
 			t.Errorf("without %v: got %+v, %v, want %d problems", lost, rep, err, problems)
 		}
+	}
+}
+
+// misled is a store whose waits are not what was written.
+type misled struct {
+	engine.Store
+	lie func(rows *[]engine.WaitRow, names map[string][]string)
+}
+
+func (m misled) WaitsOf(
+	ctx context.Context, tenant string, execution int64,
+) ([]engine.WaitRow, map[string][]string, error) {
+	rows, names, err := m.Store.WaitsOf(ctx, tenant, execution)
+	m.lie(&rows, names)
+	return rows, names, err
+}
+
+func TestVerifyComparesTheWaitsWithTheLog(t *testing.T) {
+	r := newRig(t)
+	r.graph("ask", `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"ask","type":"Wait","prompt":{"title":"Pay?"},
+		"assignees":{"users":["ann"],"roles":["cfo"]}},{"nodeId":"done","type":"Success"}],
+		"edges":[{"from":"start","to":"ask"},{"from":"ask","to":"done"}]}`)
+	r.started("ask")
+	type rows = *[]engine.WaitRow
+	type names = map[string][]string
+	for says, lie := range map[string]func(rows, names){
+		"": func(rows, names) {},
+		"node ask waits and is not among the waits": func(w rows, _ names) { *w = nil },
+		"among the waits node ask is not as in the log": func(w rows, _ names) {
+			(*w)[0].Assignees = &flow.Assignees{Users: []string{"ben"}}
+		},
+		"node pay is among the waits and does not wait": func(w rows, _ names) {
+			*w = append(*w, engine.WaitRow{WaitRef: engine.WaitRef{Node: "pay"}})
+		},
+		`node ask is found by the assignees ["user:ann"], the log says ["user:ann" "role:cfo"]`: func(_ rows, n names) {
+			n["ask"] = n["ask"][:1]
+		},
+		`node pay is found by the assignees ["user:ben"] and does not wait`: func(_ rows, n names) {
+			n["pay"] = []string{"user:ben"}
+		},
+	} {
+		rep, err := engine.New(misled{r.mem, lie}, r.clock, engine.Config{}).Verify(t.Context(), nil)
+		var got []string
+		for _, p := range rep.Problems {
+			got = append(got, p.What)
+		}
+		if strings.Join(got, "; ") != says || err != nil {
+			t.Errorf("got %q, %v, want %q", got, err, says)
+		}
+	}
+	late := func(rows rows, _ names) { (*rows)[0].Since++ }
+	rep, err := engine.New(misled{r.mem, late}, r.clock, engine.Config{}).Verify(t.Context(), nil)
+	if err != nil || len(rep.Problems) != 1 {
+		t.Errorf("got %+v, %v", rep, err)
+	}
+}
+
+func TestAnOlderExecutionGetsTheRowsOfItsWaitsWithItsNextCommit(t *testing.T) {
+	r := newRig(t)
+	r.graph("ask", `{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"both","type":"Fork"},
+		{"nodeId":"ask","type":"Wait"},{"nodeId":"sign","type":"Wait"},{"nodeId":"all","type":"Join"},
+		{"nodeId":"done","type":"Success"}],"edges":[{"from":"start","to":"both"},{"from":"both","to":"ask"},
+		{"from":"both","to":"sign"},{"from":"ask","to":"all"},{"from":"sign","to":"all"},{"from":"all","to":"done"}]}`)
+	id := r.started("ask")
+	rows, total, err := r.mem.Waits(t.Context(), engine.WaitQuery{Tenant: tenant, Limit: 10})
+	if err != nil || total != 2 {
+		t.Fatalf("got %v, %v", rows, err)
+	}
+	head, _, err := r.mem.Head(t.Context(), tenant, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := head
+	older.Waiting = -1
+	err = r.mem.Commit(t.Context(), func(ctx context.Context, tx engine.Tx) error {
+		return tx.Write(ctx, &engine.Batch{
+			Update: []engine.Update{{Head: older, Was: head.Status, WasWaiting: head.Waiting}},
+			Waited: []engine.WaitRef{rows[0].WaitRef, rows[1].WaitRef},
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.restart()
+	r.must(r.to(id, flow.Resume{Node: "ask"}))
+	rows, total, err = r.mem.Waits(t.Context(), engine.WaitQuery{Tenant: tenant, Limit: 10})
+	if err != nil || total != 1 || rows[0].Node != "sign" {
+		t.Errorf("got %v, %v, want sign", rows, err)
+	}
+	if rep, err := r.Verify(t.Context(), nil); err != nil || len(rep.Problems) > 0 {
+		t.Errorf("got %+v, %v", rep, err)
 	}
 }
