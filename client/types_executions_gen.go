@@ -124,6 +124,12 @@ type Assignees struct {
 	Groups []string `json:"groups,omitempty"`
 }
 
+// Awaited: the message that resumes a node.
+type Awaited struct {
+	Name string `json:"name"`
+	Key  string `json:"key,omitempty"`
+}
+
 // Gate: of a Join that was reached, what it has seen of its branches.
 type Gate struct {
 	ExpectedBranches  []string `json:"expectedBranches"`
@@ -154,6 +160,7 @@ type Node struct {
 	Prompt    json.RawMessage `json:"prompt,omitempty"`
 	PromptRef *DataRef        `json:"promptRef,omitempty"`
 	Assignees *Assignees      `json:"assignees,omitempty"`
+	Awaits    *Awaited        `json:"awaits,omitempty"`
 	// The output of the resume that set the running attempt of a Task going again.
 	ResumedWith    json.RawMessage `json:"resumedWith,omitempty"`
 	ResumedWithRef *DataRef        `json:"resumedWithRef,omitempty"`
@@ -337,4 +344,5 @@ type NodeWait struct {
 	Prompt    json.RawMessage `json:"prompt,omitempty"`
 	PromptRef *DataRef        `json:"promptRef,omitempty"`
 	Assignees *Assignees      `json:"assignees,omitempty"`
+	Awaits    *Awaited        `json:"awaits,omitempty"`
 }

@@ -128,6 +128,15 @@ type Prompt struct {
 	Fields map[string]string `json:"fields,omitempty"`
 }
 
+// MessageSpec: the message that a node asks for.
+type MessageSpec struct {
+	Name string `json:"name"`
+	// Wait: a CEL expression, over what the `input` of a Task sees, for the key that the message
+	// has. It gives a text or a number of 1 to 200 bytes. Without it the node waits for messages
+	// without a key.
+	Key string `json:"key,omitempty"`
+}
+
 // NodeSpec: a node as the author of a graph wrote it.
 type NodeSpec struct {
 	NodeID string `json:"nodeId"`
@@ -164,6 +173,9 @@ type NodeSpec struct {
 	// the output of a resume fits; one that does not is refused with 422 OUTPUT_INVALID, and
 	// nothing changes.
 	Schema json.RawMessage `json:"schema,omitempty"`
+	// Wait: the message that resumes it. Start: the message that starts the graph when no node
+	// waits for it.
+	Message *MessageSpec `json:"message,omitempty"`
 }
 
 // Edge: the way from a node to the next.

@@ -274,6 +274,7 @@ var guardWords = map[string]string{
 	"lease_owner":       "the worker must be the one that runs the attempt",
 	"resume_key":        "the resume key must be the wait key",
 	"assignee":          "only assignees may resume the node",
+	"message":           "the node must wait for the message and take its payload",
 	"dead_letter_open":  "nobody may have decided about it before",
 	"place_free":        "no other event may hold its place in the order of its key",
 	"key_order":         "no older event of its key may be open or wait; renga dlq list --key shows them",

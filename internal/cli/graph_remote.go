@@ -145,7 +145,15 @@ func settings(n *client.NodeSpec) string {
 	}
 	return listed(with("queue ", n.Queue), retry, with("timeout ", n.Timeout), with("for ", n.For),
 		with("key ", n.WaitKey), string(n.Policy), n.Expression, with("outcome ", n.Outcome),
-		with("input ", declared(n.Input)), asks(n))
+		with("input ", declared(n.Input)), with("message ", message(n.Message)), asks(n))
+}
+
+// message is the message that a node asks for.
+func message(m *client.MessageSpec) string {
+	if m == nil {
+		return ""
+	}
+	return strings.TrimSpace(m.Name + " " + m.Key)
 }
 
 // assignees are who may resume a Wait.

@@ -38,9 +38,17 @@ func (c *waitsCmd) Run(ctx context.Context, r *remote) error {
 		_ = json.Unmarshal(w.Prompt, &prompt) // that of a worker may be anything
 		return []any{
 			w.ExecutionID, w.NodeID, w.GraphID, w.BusinessKey, w.Since, w.WaitUntil, prompt.Title,
-			assignees(w.Assignees),
+			listed(assignees(w.Assignees), with("message ", awaited(w.Awaits))),
 		}
 	}))(r.Waits.List(ctx, client.WaitFilter{
 		GraphID: c.Graph, NodeID: c.Node, Mine: c.Assignee != nil, From: from,
 	}, c.at()))
+}
+
+// awaited is the message that a node waits for.
+func awaited(a *client.Awaited) string {
+	if a == nil {
+		return ""
+	}
+	return joined(" ", a.Name, a.Key)
 }

@@ -65,6 +65,7 @@ type nodeView struct {
 	Prompt              flow.Data         `json:"prompt,omitzero"`
 	PromptRef           *dataRef          `json:"promptRef,omitzero"`
 	Assignees           *flow.Assignees   `json:"assignees,omitzero"`
+	Awaits              *flow.Awaited     `json:"awaits,omitzero"`
 	Resumed             flow.Data         `json:"resumedWith,omitzero"`
 	ResumedRef          *dataRef          `json:"resumedWithRef,omitzero"`
 	Input               flow.Data         `json:"input,omitzero"`
@@ -127,7 +128,7 @@ func showNode(n *flow.Node) nodeView {
 		out.NextAttempt = n.Attempt + 1
 	}
 	out.Prompt, out.PromptRef = showBlob(n.Prompt)
-	out.Assignees = n.Assignees
+	out.Assignees, out.Awaits = n.Assignees, n.Awaits
 	out.Resumed, out.ResumedRef = showBlob(n.Resumed)
 	out.Input, out.InputRef = showBlob(n.Input)
 	out.Metrics, out.MetricsRef = showBlob(n.Metrics)

@@ -24,6 +24,7 @@ type waitView struct {
 	Prompt        flow.Data       `json:"prompt,omitzero"`
 	PromptRef     *dataRef        `json:"promptRef,omitzero"`
 	Assignees     *flow.Assignees `json:"assignees,omitzero"`
+	Awaits        *flow.Awaited   `json:"awaits,omitzero"`
 }
 
 // waits answers GET /waits.
@@ -87,7 +88,7 @@ func showWait(w *engine.WaitRow) waitView {
 	v := waitView{
 		ExecutionID: w.ID, NodeID: w.Node, GraphID: w.GraphID, BusinessKey: w.BusinessKey,
 		CorrelationID: w.CorrelationID, Since: w.Since, Until: w.Until, WaitKey: w.WaitKey, Prompt: w.Prompt,
-		Assignees: w.Assignees,
+		Assignees: w.Assignees, Awaits: w.Awaits,
 	}
 	if w.PromptRef.Seq != 0 {
 		v.PromptRef = &dataRef{w.PromptRef.Seq, w.PromptRef.Size}

@@ -89,6 +89,7 @@ func (r *Reads) PutGraph(ctx context.Context, tenant, id string, g flow.Graph) (
 	}
 	row, created, err = r.store.PutGraph(ctx, GraphRow{
 		Tenant: tenant, ID: id, Digest: plan.Digest, Body: body, CreatedAt: flow.At(r.clock.Now()),
+		Message: plan.StartedBy(),
 	})
 	if err != nil {
 		return GraphRow{}, false, fault.Wrap("engine.graph", err)

@@ -204,6 +204,7 @@ type GraphRow struct {
 	Digest    string    `json:"digest"`
 	Body      []byte    `json:"-"` // canonical JSON
 	CreatedAt flow.Time `json:"createdAt"`
+	Message   string    `json:"-"` // what starts it, when it is put; "": none does
 }
 
 // Batch is everything that one commit writes.

@@ -19,6 +19,7 @@ type WaitRow struct {
 	Prompt    flow.Data // nil when it is too large; PromptRef says where it is
 	PromptRef PromptRef
 	Assignees *flow.Assignees
+	Awaits    *flow.Awaited // the message that resumes it; nil: none does
 
 	// Of its execution, when it is read.
 	ID            flow.ID
@@ -112,7 +113,7 @@ func waitRow(ent *entry, n *flow.Node) WaitRow {
 	return WaitRow{
 		WaitRef: WaitRef{ent.tenant, ent.num, n.ID}, GraphID: ent.state.GraphID, CreatedAt: ent.state.CreatedAt,
 		Since: n.Cause.At, Until: n.WaitUntil, WaitKey: n.WaitKey, Prompt: n.Prompt.Inline,
-		PromptRef: PromptRef{n.Prompt.Seq, n.Prompt.Size}, Assignees: n.Assignees,
+		PromptRef: PromptRef{n.Prompt.Seq, n.Prompt.Size}, Assignees: n.Assignees, Awaits: n.Awaits,
 	}
 }
 

@@ -127,7 +127,7 @@ func (s *State) applyLive(ev *Event, n *Node) {
 		if n.Status == NodeIsWaiting {
 			n.become(NodeIsRunning, ev)
 			n.LeaseUntil, n.TimeoutAt, n.WaitKey, n.Prompt = p.LeaseUntil, p.TimeoutAt, "", Blob{}
-			n.Assignees = nil
+			n.Assignees, n.Awaits = nil, nil
 			n.Resumed = blob(p.Output, ev.Seq)
 		}
 	case *NodeSucceeded:
@@ -188,7 +188,7 @@ func (n *Node) start(p *NodeStarted, ev *Event) {
 	n.Attempt, n.Worker, n.Lease = p.Attempt, p.WorkerID, p.Lease
 	n.LeaseUntil, n.TimeoutAt = p.LeaseUntil, p.TimeoutAt
 	n.Progress, n.Message, n.Metrics, n.WaitKey, n.Prompt, n.Resumed = nil, "", Blob{}, "", Blob{}, Blob{}
-	n.Assignees = nil
+	n.Assignees, n.Awaits = nil, nil
 }
 
 // report keeps what a progress report leaves out.
@@ -217,7 +217,7 @@ func (n *Node) wait(p *NodeWaiting, ev *Event) {
 	}
 	n.become(NodeIsWaiting, ev)
 	n.TimeLeft, n.WaitUntil, n.WaitKey, n.Prompt = left, p.WaitUntil, p.WaitKey, blob(p.Prompt, ev.Seq)
-	n.Assignees = p.Assignees
+	n.Assignees, n.Awaits = p.Assignees, p.Awaits
 }
 
 // count adds the callers' data that an event of a node brought. NODE_FAILED and

@@ -42,7 +42,9 @@ func checkNode(i int, n *NodeSpec) error {
 		return refuseField(n, "outcome", "%q is not a name: use 1 to %d of A-Z a-z 0-9 . _ -", shorten(n.Outcome),
 			MaxOutcome)
 	}
-	for _, check := range [...]func(*NodeSpec) error{checkRetry, checkPolicy, checkPrompt, checkAssignees} {
+	for _, check := range [...]func(*NodeSpec) error{
+		checkRetry, checkPolicy, checkPrompt, checkAssignees, checkMessage,
+	} {
 		if err := check(n); err != nil {
 			return err
 		}
@@ -85,6 +87,7 @@ func checkFields(n *NodeSpec) error {
 		{"prompt", n.Prompt != nil, wait, "a Wait"},
 		{"schema", n.Schema != nil, wait, "a Wait"},
 		{"assignees", n.Assignees != nil, wait, "a Wait"},
+		{"message", n.Message != nil, wait || n.Type == StartKind, "a Wait or a Start"},
 	} {
 		if f.has && !f.fits {
 			return refuseField(n, f.name, "belongs to %s, not to a %s", f.whereItIsA, n.Type)

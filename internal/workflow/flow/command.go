@@ -50,6 +50,7 @@ type (
 		ResumeKey string
 		Output    Data
 		As        Principal // who the Actor is, where it is a user
+		Message   *Received // what resumes it; nil: somebody does
 	}
 	Succeed struct {
 		Node    string

@@ -46,7 +46,7 @@ func (g Graph) compile(id string, version int) (*Plan, error) {
 	c := &compiler{graph: g, programs: make(map[string]*expr.Program)}
 	for _, step := range []func() error{
 		c.checkSize, func() error { return g.OnCancel.check(id) }, c.addNodes, c.checkStart, c.addEdges,
-		c.checkWaysOn, c.checkReach, c.checkForks, c.addInputs, c.addSchemas,
+		c.checkWaysOn, c.checkReach, c.checkForks, c.addInputs, c.addKeys, c.addSchemas,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -70,6 +70,7 @@ type compiler struct {
 	programs map[string]*expr.Program // compiled, by kind and text
 	text     int                      // bytes of these texts
 	inputs   int                      // members of the inputs of Tasks and the prompts of Waits
+	before   ancestry                 // nil: not asked for yet
 }
 
 // refuse is an error about a node, which its message begins with.

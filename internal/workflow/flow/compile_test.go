@@ -435,6 +435,21 @@ func TestAGraphBuiltInCodeIsCheckedToo(t *testing.T) {
 			`node "a": for: belongs to a Wait, not to a Task`, "for",
 		},
 		{
+			"message of a Task",
+			NodeSpec{NodeID: "a", Type: TaskKind, Message: &Message{Name: "paid"}},
+			`node "a": message: belongs to a Wait or a Start, not to a Task`, "message",
+		},
+		{
+			"message without a name",
+			NodeSpec{NodeID: "a", Type: WaitKind, Message: &Message{Key: "input.id"}},
+			`node "a": message.name: must be the name of a message: 1 to 128 of A-Z a-z 0-9 . _ -`, "message.name",
+		},
+		{
+			"key of a message looks ahead",
+			NodeSpec{NodeID: "a", Type: WaitKind, Message: &Message{Name: "paid", Key: "outputs.e.id"}},
+			`node "a": message.key: node "e" does not come before this one`, "message.key",
+		},
+		{
 			"wait key",
 			NodeSpec{NodeID: "a", Type: WaitKind, WaitKey: "\xff"},
 			`node "a": waitKey: must be 1 to 255 characters`, "waitKey",

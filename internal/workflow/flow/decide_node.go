@@ -83,21 +83,17 @@ func (c Resume) decide(d *draft) error {
 	if n.Status != NodeIsWaiting {
 		return d.refuseNode(n, GuardNodeWaiting, "node %s is %s, not WAITING", n.ID, n.Status)
 	}
-	if n.WaitKey != "" && c.ResumeKey != n.WaitKey {
-		return d.refuseNode(n, GuardResumeKey, "resumeKey is not the waitKey of node %s", n.ID)
-	}
-	if err := c.assigned(d, n); err != nil {
+	if err := c.permitted(d, n); err != nil {
 		return err
 	}
-	if err := d.plan.nodes[i].fits(c.Output); err != nil {
-		return err
-	}
-	output, err := d.take(c.Output, 0)
+	output, err := c.output(d, i)
 	if err != nil {
 		return err
 	}
 	d.open()
-	d.emit(&NodeResumeRequested{NodeID: n.ID, ResumeKey: c.ResumeKey, RequestedBy: d.by()})
+	d.emit(&NodeResumeRequested{
+		NodeID: n.ID, ResumeKey: c.ResumeKey, RequestedBy: d.by(), MessageID: c.Message.id(),
+	})
 	resumed := &NodeResumed{NodeID: n.ID}
 	if n.TimeLeft != 0 {
 		resumed.TimeoutAt = d.facts.Now + n.TimeLeft
@@ -110,6 +106,34 @@ func (c Resume) decide(d *draft) error {
 	}
 	d.emit(resumed)
 	return nil
+}
+
+// permitted asks whether what resumes a node may: a message that it asks for, or somebody who knows its key and is one
+// of its assignees.
+func (c Resume) permitted(d *draft, n *Node) error {
+	switch {
+	case c.Message != nil:
+		return c.Message.awaited(d, n)
+	case n.WaitKey != "" && c.ResumeKey != n.WaitKey:
+		return d.refuseNode(n, GuardResumeKey, "resumeKey is not the waitKey of node %s", n.ID)
+	}
+	return c.assigned(d, n)
+}
+
+// output is what the node is resumed with, when it fits. That a payload does not is for the state of its message to
+// say: a refusal.
+func (c Resume) output(d *draft, i int) (Data, error) {
+	err := d.plan.nodes[i].fits(c.Output)
+	var output Data
+	if err == nil {
+		output, err = d.take(c.Output, 0)
+	}
+	if err != nil && c.Message != nil {
+		n := d.Nodes[i]
+		return nil, d.refuseNode(n, GuardMessage, "node %s does not take the payload of message %s: %s", n.ID,
+			c.Message.ID, messageOf(err))
+	}
+	return output, err
 }
 
 func (c Succeed) decide(d *draft) error {

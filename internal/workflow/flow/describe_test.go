@@ -135,8 +135,12 @@ func describeNode(w *words, p Payload) {
 		if p.Assignees != nil {
 			w.add("assignees", p.Assignees.String())
 		}
+		if p.Awaits != nil {
+			w.add("message", p.Awaits.String())
+		}
 	case *NodeResumeRequested:
 		w.add("key", p.ResumeKey)
+		w.add("message", p.MessageID)
 		w.add("requestedBy", p.RequestedBy.Kind)
 	case *NodeResumed:
 		w.add("leaseUntil", p.LeaseUntil)
@@ -195,6 +199,9 @@ func describeState(s *State) string {
 		w.add("waitUntil", n.WaitUntil)
 		w.add("key", n.WaitKey)
 		w.add("prompt", n.Prompt)
+		if n.Awaits != nil {
+			w.add("message", n.Awaits.String())
+		}
 		w.add("resumed", n.Resumed)
 		w.add("input", n.Input)
 		w.add("on", string(n.On))

@@ -156,11 +156,13 @@ type (
 		Prompt    Data       `json:"prompt,omitzero"`
 		WaitUntil Time       `json:"waitUntil,omitzero"`  // + of a Wait that ends by itself
 		Assignees *Assignees `json:"assignees,omitempty"` // + who may resume it; nil: everybody
+		Awaits    *Awaited   `json:"awaits,omitempty"`    // + the message that resumes it
 	}
 	NodeResumeRequested struct {
 		NodeID      string `json:"nodeId"`
 		ResumeKey   string `json:"resumeKey,omitempty"`
 		RequestedBy *Actor `json:"requestedBy,omitzero"`
+		MessageID   string `json:"messageId,omitempty"` // + the message that resumes it
 	}
 	NodeResumed struct {
 		NodeID     string `json:"nodeId"`

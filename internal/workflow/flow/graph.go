@@ -139,6 +139,7 @@ type NodeSpec struct {
 	Prompt    *Prompt           `json:"prompt,omitempty"`    // Wait
 	Assignees *Assignees        `json:"assignees,omitempty"` // Wait: who may resume it; nil: everybody
 	Schema    jsontext.Value    `json:"schema,omitzero"`     // Wait: a JSON Schema that the output of a resume fits
+	Message   *Message          `json:"message,omitempty"`   // Wait: what resumes it; Start: what starts the graph
 }
 
 // Prompt is what a Wait asks of people. NODE_WAITING has it with the values of its fields.

@@ -6,7 +6,8 @@ import (
 	"renga.dev/renga/internal/workflow/expr"
 )
 
-// planInput is a member of the input that a Task declares, or a field of the prompt of a Wait.
+// planInput is a member of the input that a Task declares, a field of the prompt of a Wait, or the key of the message
+// that it asks for.
 type planInput struct {
 	name    string
 	value   *expr.Program
@@ -24,7 +25,6 @@ func (n *NodeSpec) declared() (members map[string]string, in string) {
 // addInputs compiles what Tasks declare as their input and Waits show. It may look at the outputs of nodes that come
 // before.
 func (c *compiler) addInputs() error {
-	var before ancestry
 	for i := range c.nodes {
 		p := &c.nodes[i]
 		members, in := p.spec.declared()
@@ -33,27 +33,37 @@ func (c *compiler) addInputs() error {
 				MaxEdges)
 		}
 		for _, name := range sortedNames(members) {
-			field := in + name
-			program, err := c.expression("input ", expr.Input, members[name])
+			value, err := c.value(i, in+name, members[name])
 			if err != nil {
-				return explainExpression(err, p.spec.NodeID, field, "node %q: %s: ", p.spec.NodeID, field)
+				return err
 			}
-			for _, of := range program.Members("outputs") {
-				k := c.find(of)
-				switch {
-				case k < 0:
-					return refuseField(&p.spec, field, "there is no node %q", shorten(of))
-				case before == nil:
-					before = c.ancestry()
-				}
-				if !before[i].has(k) {
-					return refuseField(&p.spec, field, "node %q does not come before this one", of)
-				}
-			}
-			p.input = append(p.input, planInput{name, program, c.outputs(program)})
+			value.name = name
+			p.input = append(p.input, value)
 		}
 	}
 	return nil
+}
+
+// value compiles an expression that a node declares in a field.
+func (c *compiler) value(i int, field, source string) (planInput, error) {
+	spec := &c.nodes[i].spec
+	program, err := c.expression("input ", expr.Input, source)
+	if err != nil {
+		return planInput{}, explainExpression(err, spec.NodeID, field, "node %q: %s: ", spec.NodeID, field)
+	}
+	for _, of := range program.Members("outputs") {
+		k := c.find(of)
+		switch {
+		case k < 0:
+			return planInput{}, refuseField(spec, field, "there is no node %q", shorten(of))
+		case c.before == nil:
+			c.before = c.ancestry()
+		}
+		if !c.before[i].has(k) {
+			return planInput{}, refuseField(spec, field, "node %q does not come before this one", of)
+		}
+	}
+	return planInput{value: program, outputs: c.outputs(program)}, nil
 }
 
 func sortedNames(members map[string]string) []string {
@@ -110,15 +120,10 @@ func (r *router) input(i int) (Data, *Error) {
 	data := Data{'{'}
 	for k := range p.input {
 		m := &p.input[k]
-		some := m.outputs
-		if some == nil && m.value.Uses("outputs") {
-			some = r.ancestors(i)
-		}
-		in.bind(m.value, some)
+		value, err := in.evaluate(m)
 		if len(r.need) > 0 {
 			return nil, nil
 		}
-		value, err := r.budget.Value(m.value, in.vars)
 		if err != nil {
 			return nil, inputError("The member " + m.name + " of the " + what(p) + " failed: " + err.Error())
 		}
@@ -135,6 +140,20 @@ func (r *router) input(i int) (Data, *Error) {
 		return nil, inputError("There is no room for the " + what(p) + ": " + err.Error())
 	}
 	return data, nil
+}
+
+// evaluate gives the JSON of what a node declares. When data must be read first, the router says so and the answer
+// means nothing.
+func (s *scope) evaluate(m *planInput) ([]byte, error) {
+	some := m.outputs
+	if some == nil && m.value.Uses("outputs") {
+		some = s.r.ancestors(s.node)
+	}
+	s.bind(m.value, some)
+	if len(s.r.need) > 0 {
+		return nil, nil
+	}
+	return s.r.budget.Value(m.value, s.vars)
 }
 
 // what names the data that a node declares.

@@ -149,6 +149,10 @@ var strictly = json.WithUnmarshalers(json.JoinUnmarshalers(
 		return wantObject(d)
 	}),
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ *Assignees) error { return wantObject(d) }),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, m **Message) error {
+		*m = new(Message)
+		return wantObject(d)
+	}),
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, c **OnCancel) error {
 		*c = new(OnCancel)
 		return wantObject(d)

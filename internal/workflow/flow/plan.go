@@ -37,6 +37,7 @@ type planNode struct {
 	inside  []int      // of a Fork: the nodes in its branches, also in forks in them; in no order
 	gate    *expr.Program
 	input   []planInput // of a Task, and what the prompt of a Wait shows, by name
+	key     *planInput  // of a Wait: the key of the message that it asks for
 	schema  *schema.Schema
 	lost    bool // no way from here leads to a Success
 }

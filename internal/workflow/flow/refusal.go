@@ -24,6 +24,7 @@ const (
 	GuardWorker      Guard = "lease_owner" // the worker is the one that runs the attempt
 	GuardResumeKey   Guard = "resume_key"
 	GuardAssignee    Guard = "assignee" // who resumes the Wait is one of its assignees
+	GuardMessage     Guard = "message"  // the node asks for the message, and takes its payload
 )
 
 // Refusal is a command that the state refused: which rule said no, what it saw, and the event that

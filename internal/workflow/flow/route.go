@@ -124,6 +124,10 @@ func (r *router) enter(i, from int) {
 		}
 	case WaitKind:
 		prompt, e := r.prompt(i)
+		var awaited *Awaited
+		if e == nil && len(r.need) == 0 {
+			awaited, e = r.awaited(i)
+		}
 		switch {
 		case len(r.need) > 0:
 		case e != nil:
@@ -132,7 +136,7 @@ func (r *router) enter(i, from int) {
 			r.d.emit(&NodeReady{NodeID: n.ID, On: r.on, FailedNodeID: r.failed})
 			r.d.emit(&NodeWaiting{
 				NodeID: n.ID, WaitKey: p.spec.WaitKey, Prompt: prompt, Assignees: p.spec.Assignees,
-				WaitUntil: after(r.d.facts.Now, max(p.spec.Timeout, p.spec.For)),
+				WaitUntil: after(r.d.facts.Now, max(p.spec.Timeout, p.spec.For)), Awaits: awaited,
 			})
 		}
 	case ForkKind:

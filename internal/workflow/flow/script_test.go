@@ -358,9 +358,14 @@ func (a args) command(t testing.TB, verb, node string) Command {
 	case "wait":
 		return Wait{Node: node, Attempt: attempt, Worker: worker, WaitKey: a.words["key"], Prompt: a.data("prompt")}
 	case "resume":
-		return Resume{Node: node, ResumeKey: a.words["key"], Output: a.data("output"), As: Principal{
+		c := Resume{Node: node, ResumeKey: a.words["key"], Output: a.data("output"), As: Principal{
 			Users: a.list("user"), Roles: a.list("role"), Groups: a.list("group"),
 		}}
+		if a.has("message") { // as ID,NAME or ID,NAME,KEY
+			part := append(a.list("message"), "")
+			c.Message = &Received{ID: part[0], Awaited: Awaited{Name: part[1], Key: part[2]}}
+		}
+		return c
 	case "succeed":
 		return Succeed{Node: node, Attempt: attempt, Worker: worker, Output: a.data("output"), Next: a.has("next")}
 	case "fail":

@@ -88,6 +88,7 @@ type Node struct {
 	WaitKey     string     `json:"waitKey,omitempty"`
 	Prompt      Blob       `json:"prompt,omitzero"`
 	Assignees   *Assignees `json:"assignees,omitempty"`  // who may resume it; nil: everybody
+	Awaits      *Awaited   `json:"awaits,omitempty"`     // the message that resumes it
 	Resumed     Blob       `json:"resumed,omitzero"`     // what the running attempt of a Task was last resumed with
 	Input       Blob       `json:"input,omitzero"`       // that a Task declares
 	On          Outcome    `json:"on,omitempty"`         // failure: a failure edge led here

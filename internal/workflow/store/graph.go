@@ -126,7 +126,10 @@ func (s *Store) putGraph(ctx context.Context, g engine.GraphRow) (stored engine.
 		stored.Version = newest.Version + 1
 		_, err = sql.Exec(ctx, "INSERT INTO engine_graph (tenant, "+graphColumns+") VALUES ($1, $2, $3, $4, $5, $6)",
 			g.Tenant, g.ID, stored.Version, g.Digest, g.Body, int64(g.CreatedAt))
-		return err
+		if err != nil {
+			return err
+		}
+		return subscribe(ctx, sql, &g)
 	})
 	if err != nil {
 		return engine.GraphRow{}, false, err

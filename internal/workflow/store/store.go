@@ -30,6 +30,9 @@ type Config struct {
 	// Ended gives the statement that notes elsewhere that an execution has ended, in the
 	// transaction that ends it; false: this one is not noted. nil: none is.
 	Ended func(*engine.Head) (sqldb.Stmt, bool)
+	// Awaits is called after a commit for each wait in it that asks for a message; it must only notify. nil: nobody is
+	// notified.
+	Awaits func(tenant string, of flow.Awaited)
 }
 
 // Store is the engine's store on a database. engine.Store and engine.Tx say what the methods promise that
@@ -44,6 +47,7 @@ type Store struct {
 	silent     bool
 	canceled   func([]engine.Canceled) ([]sqldb.Stmt, error)
 	ended      func(*engine.Head) (sqldb.Stmt, bool)
+	awaits     func(tenant string, of flow.Awaited)
 	publishing publishing
 	tail       tail       // on SQLite
 	recent     recentRows // on PostgreSQL
@@ -83,13 +87,15 @@ func New(db *sqldb.DB, cfg Config) *Store {
 	return &Store{
 		db: db, dialect: dialect, pg: dialect == sqldb.Postgres, retention: flow.Time(cfg.KeyRetention.Milliseconds()),
 		last: -1, number: -1, patience: patience, silent: cfg.Silent, canceled: cfg.Canceled, ended: cfg.Ended,
+		awaits: cfg.Awaits,
 	}
 }
 
 // notes are the statements that are the same on both databases: waits, and those of the hooks, which are told what a
 // batch has canceled and what has ended in it.
-func (s *Store) notes(b *engine.Batch) (stmts []sqldb.Stmt, err error) {
+func (s *Store) notes(sql *sqldb.Tx, b *engine.Batch) (stmts []sqldb.Stmt, err error) {
 	stmts = waits(b)
+	s.notifyAwaits(sql, b)
 	if s.canceled != nil && len(b.Canceled) > 0 {
 		more, err := s.canceled(b.Canceled)
 		if err != nil {

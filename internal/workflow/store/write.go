@@ -28,7 +28,7 @@ func (t *tx) Write(ctx context.Context, b *engine.Batch) error {
 	if err := t.ready(ctx, b.Ready, b.Taken); err != nil {
 		return fault.Wrap("store.ready", err)
 	}
-	notes, err := t.store.notes(b)
+	notes, err := t.store.notes(t.sql, b)
 	if err != nil {
 		return err
 	}

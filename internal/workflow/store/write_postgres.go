@@ -91,7 +91,7 @@ func (t *pgTx) Write(ctx context.Context, b *engine.Batch) error {
 	}
 	filters := p.filters()
 	add(len(filters), pgPassing, passingDeltas(filters, p), nil)
-	notes, err := t.store.notes(b)
+	notes, err := t.store.notes(t.sql, b)
 	if err != nil {
 		return err
 	}

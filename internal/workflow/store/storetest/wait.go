@@ -22,6 +22,7 @@ func waits(t *testing.T, s *suite) {
 	ask.Until, ask.WaitKey, ask.Prompt = 99, "k", flow.Data(`{"title":"Ä?"}`)
 	ask.Assignees = &flow.Assignees{Users: []string{"ann"}, Roles: []string{"boss", "cfo"}}
 	sign.Assignees = &flow.Assignees{Groups: []string{"ann"}}
+	pay.Awaits, sign.Awaits = &flow.Awaited{Name: "paid", Key: "o-17"}, &flow.Awaited{Name: "signed"}
 	sign.PromptRef = engine.PromptRef{Seq: 7, Size: 5000}
 	s.write(engine.Batch{Waits: []engine.WaitRow{ask, pay, sign, far}})
 
