@@ -16,6 +16,8 @@ var scopes = []string{
 	"tasks:work",
 	"schedules:read",
 	"schedules:write",
+	"messages:read",
+	"messages:write",
 	"workflow:read",
 	"workflow:write",
 	"events:read",
@@ -225,6 +227,9 @@ var operations = []Operation{
 	},
 	{"listStrategies", "GET", "/gui/strategies", "recheck", "pdca:read", "pdca.read", "", false},
 	{"health", "GET", "/healthz", "core", "", "server", "", false},
+	{"listMessages", "GET", "/messages", "core", "messages:read", "messages.read", "", false},
+	{"sendMessage", "POST", "/messages", "core", "messages:write", "messages.write", "X-Idempotency-Key", true},
+	{"getMessage", "GET", "/messages/{id}", "core", "messages:read", "messages.read", "", false},
 	{
 		"listApprovalProcesses", "GET", "/metadata/approval-processes",
 		"crm", "metadata:read", "metadata.read", "", false,

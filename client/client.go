@@ -69,6 +69,7 @@ type Client struct {
 	Templates       Templates
 	Schedules       Schedules
 	Triggers        Triggers
+	Messages        Messages
 	Waits           Waits
 	Rechecks        Rechecks
 	Strategies      Strategies
@@ -100,6 +101,7 @@ func New(cfg Config) *Client {
 		Templates:       Templates{t},
 		Schedules:       Schedules{t},
 		Triggers:        Triggers{t},
+		Messages:        Messages{t},
 		Waits:           Waits{t},
 		Rechecks:        Rechecks{t},
 		Strategies:      Strategies{t},

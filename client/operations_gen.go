@@ -30,6 +30,7 @@ var keyed = []keyedOperation{
 	{"POST", "/executions/{executionId}/nodes/{nodeId}/success", "X-Idempotency-Key"},
 	{"POST", "/executions/{executionId}/nodes/{nodeId}/wait", "X-Idempotency-Key"},
 	{"POST", "/executions/{executionId}/start", "X-Idempotency-Key"},
+	{"POST", "/messages", "X-Idempotency-Key"},
 	{"POST", "/pdca/recheck", "Idempotency-Key"},
 	{"POST", "/pdca/recheck/{request_id}/cancel", "Idempotency-Key"},
 	{"POST", "/pdca/recheck_all", "Idempotency-Key"},

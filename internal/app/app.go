@@ -24,6 +24,7 @@ import (
 	"renga.dev/renga/internal/crm/sharing"
 	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/inbound"
+	"renga.dev/renga/internal/messages"
 	"renga.dev/renga/internal/platform/audit"
 	"renga.dev/renga/internal/platform/audit/export"
 	"renga.dev/renga/internal/platform/bulk"
@@ -65,6 +66,7 @@ type App struct {
 	Inbound    *inbound.Deliveries
 	Rechecks   *recheck.Rechecks
 	Schedules  *schedules.Schedules
+	Messages   *messages.Messages
 	Metadata   *metadata.Metadata
 	models     *metadata.Models
 	Records    *records.Records
@@ -150,6 +152,7 @@ func assemble(cfg Config, telemetry *gate.Telemetry) (a *App, err error) {
 	a.models = models
 	a.parts = parts{
 		a.newEngine(), a.newAudit(), a.newBus(models), a.newBulks(), a.newInbound(), a.newRechecks(), a.newSchedules(),
+		a.newMessages(),
 	}
 	a.parts = append(a.parts, a.newServices(models)...)
 	if cfg.Airflow != nil {
@@ -287,6 +290,17 @@ func (a *App) newSchedules() *Part {
 	return &Part{
 		Name: "schedules", Tables: tablesOf(schedules.Migration), Routes: a.Schedules.Routes,
 		Run: loops(a.Schedules.Run),
+	}
+}
+
+// newMessages delivers messages to the nodes that wait for them.
+func (a *App) newMessages() *Part {
+	a.Messages = messages.New(a.DB, messages.Config{
+		Engine: a.Engine, Awaiting: store.Awaiting, IsAwaited: store.IsAwaited, Subscribed: store.Subscribed,
+		KeyRetention: a.cfg.KeyRetention, Now: a.now(), Log: a.log,
+	})
+	return &Part{
+		Name: "messages", Tables: tablesOf(messages.Migration), Routes: a.Messages.Routes, Run: loops(a.Messages.Run),
 	}
 }
 

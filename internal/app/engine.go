@@ -19,7 +19,8 @@ import (
 func (a *App) newEngine() *Part {
 	stored := store.Config{
 		KeyRetention: a.cfg.KeyRetention, Silent: a.cfg.Silent, Canceled: noteCancels,
-		Ended: func(h *engine.Head) (sqldb.Stmt, bool) { return a.parts.executionEnded(h) },
+		Ended:  func(h *engine.Head) (sqldb.Stmt, bool) { return a.parts.executionEnded(h) },
+		Awaits: func(tenant string, of flow.Awaited) { a.Messages.Awaits(tenant, of) },
 	}
 	if a.cfg.Override.Unaudited {
 		stored.Canceled = nil

@@ -36,6 +36,7 @@ type Commands struct {
 	Events     eventsCmd     `cmd:"" help:"Follow events, see their consumers, replay them."`
 	DLQ        dlqCmd        `cmd:"" name:"dlq" help:"List, redrive and skip dead letters."`
 	Trigger    triggerCmd    `cmd:"" help:"Start graphs by the events of other systems."`
+	Message    messageCmd    `cmd:"" help:"Send messages to the nodes that wait for them, and see what became of them."`
 	Schedule   scheduleCmd   `cmd:"" help:"Start graphs at the times of a clock, and see the outcome of each time."`
 	Template   templateCmd   `cmd:"" help:"Store and read the templates that workflow events start."`
 	Event      eventCmd      `cmd:"" help:"Send workflow events and see their outcomes."`

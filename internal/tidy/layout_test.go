@@ -176,6 +176,10 @@ var imports = map[string][]string{
 		"internal/platform/idempotency", "internal/platform/cron", "internal/platform/sqldb",
 		"internal/platform/canonical", "internal/workflow/flow", "internal/platform/fault",
 	},
+	"internal/messages": {
+		"internal/platform/gate", "internal/platform/rest", "internal/workflow/engine", "internal/platform/idempotency",
+		"internal/platform/sqldb", "internal/platform/canonical", "internal/workflow/flow", "internal/platform/fault",
+	},
 	"internal/crm/*": slices.Concat(business, kit, runs),
 	"internal/demo":  {"client"},
 	"internal/cli": {

@@ -173,6 +173,7 @@ var acrossTenants = map[string]map[string]int{
 		"internal/crm/automation/graph.go automation_run":       1,
 		"internal/crm/automation/job.go automation_job":         2,
 		"internal/schedules/loop.go schedules_schedule":         2,
+		"internal/messages/loop.go messages_message":            4,
 		"internal/crm/records/reads.go records_record":          1,
 		"internal/crm/sharing/rebuild.go ‹condition›":           1,
 	},

@@ -27,6 +27,12 @@ type WaitRow struct {
 	CorrelationID string
 }
 
+// AwaitingNode is a node that waits for a message.
+type AwaitingNode struct {
+	Execution flow.ID
+	Node      string
+}
+
 // WaitRef names a node that waits.
 type WaitRef struct {
 	Tenant    string

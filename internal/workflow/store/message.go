@@ -22,17 +22,11 @@ func (s *Store) notifyAwaits(sql *sqldb.Tx, b *engine.Batch) {
 	}
 }
 
-// AwaitingNode is a node that waits for a message.
-type AwaitingNode struct {
-	Execution flow.ID
-	Node      string
-}
-
 // Awaiting are the nodes that wait for a message, the longest waiting first, as a transaction sees them.
 func Awaiting(
 	ctx context.Context, sql *sqldb.Tx, tenant string, of flow.Awaited, limit int,
-) ([]AwaitingNode, error) {
-	nodes, err := sqldb.Collect(ctx, sql, func(row *sqldb.Row) (n AwaitingNode, err error) {
+) ([]engine.AwaitingNode, error) {
+	nodes, err := sqldb.Collect(ctx, sql, func(row *sqldb.Row) (n engine.AwaitingNode, err error) {
 		var id []byte
 		err = row.Scan(&id, &n.Node)
 		copy(n.Execution[:], id)
