@@ -70,9 +70,10 @@ func TestEveryWaitIsResumedOnceHoweverMessagesRaceThroughKills(t *testing.T) {
 	}
 	hands.Wait()
 	sent := time.Since(began)
-	r.audit()
+	r.ended()
 	t.Logf("%d waits, each message sent twice, %d processes, %d kills: sent in %v, all resumed after %v", n,
 		len(servers), kills, sent.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	r.audit()
 	for _, s := range servers {
 		s.stop()
 	}
@@ -146,9 +147,8 @@ func (r *messageRaces) race(i int) {
 	}
 }
 
-// audit waits until all executions have ended, and looks at each with its message.
-func (r *messageRaces) audit() {
-	n := len(r.executions)
+// ended waits until all executions have completed.
+func (r *messageRaces) ended() {
 	total := func(status sdk.Status) (total int) {
 		r.do(func(ctx context.Context, c *sdk.Client) error {
 			page, err := c.Executions.List(ctx, sdk.ExecutionFilter{Status: []sdk.Status{status}}, sdk.Paging{Size: 10})
@@ -160,14 +160,18 @@ func (r *messageRaces) audit() {
 		return total
 	}
 	eventually(r.t, "the end of all executions", 3*time.Minute, func() bool { return total(sdk.Active) == 0 })
-	if got := total(sdk.Completed); got != n {
-		r.t.Errorf("%d executions have completed, want %d", got, n)
+	if got, want := total(sdk.Completed), len(r.executions); got != want {
+		r.t.Errorf("%d executions have completed, want %d", got, want)
 	}
+}
+
+// audit looks at each execution and its message.
+func (r *messageRaces) audit() {
 	r.next.Store(0)
 	var hands sync.WaitGroup
 	for range 8 {
 		hands.Go(func() {
-			for i := int(r.next.Add(1)) - 1; i < n && !r.t.Failed(); i = int(r.next.Add(1)) - 1 {
+			for i := int(r.next.Add(1)) - 1; i < len(r.executions) && !r.t.Failed(); i = int(r.next.Add(1)) - 1 {
 				r.look(i)
 			}
 		})

@@ -42,7 +42,7 @@ func (d *delivery) find(ctx context.Context, tx *sqldb.Tx) (err error) {
 
 // commands are what the message does.
 func (d *delivery) commands() (all []engine.Request) {
-	actor := flow.Actor{Kind: flow.KindSystem}
+	actor := flow.Actor{Kind: flow.KindSystem, ID: "message:" + d.ID}
 	for _, n := range d.nodes {
 		all = append(all, engine.Request{
 			Tenant: d.tenant, Execution: n.Execution, Actor: actor,

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -85,6 +87,32 @@ func TestWhatAKilledProcessLeftIsDelivered(t *testing.T) {
 		r.wants(tenantA, id, "shipped")
 		r.wants(tenantA, other, "paid")
 		r.is(tenantB, "m1", Kept)
+	})
+}
+
+// TestANodeThatBeginsToWaitMeanwhileIsResumed has a node begin to wait between the look for nodes and the commit of the
+// message, so that neither sees the other.
+func TestANodeThatBeginsToWaitMeanwhileIsResumed(t *testing.T) {
+	onEvery(t, func(r *rig) {
+		var id flow.ID
+		look := r.cfg.Awaiting
+		r.cfg.Awaiting = func(ctx context.Context, tx *sqldb.Tx, tenant string, of flow.Awaited, limit int) (
+			[]engine.AwaitingNode, error,
+		) {
+			nodes, err := look(ctx, tx, tenant, of, limit)
+			if id.IsZero() {
+				id = r.order(tenantA, "o-1")
+				r.settle()
+			}
+			return nodes, err
+		}
+		sent := r.send(tenantA, `{"messageId":"m1","name":"paid","key":"o-1","payload":{"amount":1}}`)
+		if sent.State != Kept {
+			t.Errorf("answered %+v", sent)
+		}
+		r.settle()
+		r.wants(tenantA, id, "shipped")
+		r.is(tenantA, "m1", Resumed)
 	})
 }
 
@@ -209,7 +237,8 @@ func TestAMessageStartsTheGraphsThatSubscribe(t *testing.T) {
 				t.Errorf("%d executions of %s (%v), want %d", n, tenant, err, want)
 			}
 			for i := range all {
-				if s := r.state(tenant, all[i].ID); string(s.Input) != `{"total":7}` || s.CorrelationID != "c-1" {
+				s := r.state(tenant, all[i].ID)
+				if string(s.Input) != `{"total":7}` || s.CorrelationID != "c-1" {
 					t.Errorf("started with %s, %s", s.Input, s.CorrelationID)
 				}
 			}
