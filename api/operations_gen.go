@@ -159,10 +159,16 @@ var operations = []Operation{
 		"getExecutionByKey", "GET", "/executions/by-key/{graphId}/{businessKey}",
 		"core", "executions:read", "executions.read", "", false,
 	},
+	{"countExecutions", "GET", "/executions/counts", "core", "executions:read", "executions.read", "", false},
+	{"getHistogram", "GET", "/executions/histogram", "core", "executions:read", "executions.read", "", false},
 	{"getExecution", "GET", "/executions/{executionId}", "core", "executions:read", "executions.read", "", false},
 	{
 		"archiveExecution", "POST", "/executions/{executionId}/archive",
 		"core", "executions:write", "executions.write", "X-Idempotency-Key", true,
+	},
+	{
+		"listAttempts", "GET", "/executions/{executionId}/attempts",
+		"core", "executions:read", "executions.read", "", false,
 	},
 	{
 		"cancelExecution", "POST", "/executions/{executionId}/cancel",
@@ -174,6 +180,10 @@ var operations = []Operation{
 	},
 	{
 		"listEvents", "GET", "/executions/{executionId}/events",
+		"core", "executions:read", "executions.read", "", false,
+	},
+	{
+		"getEvent", "GET", "/executions/{executionId}/events/{seq}",
 		"core", "executions:read", "executions.read", "", false,
 	},
 	{
@@ -467,6 +477,7 @@ var operations = []Operation{
 	},
 	{"explainAccess", "GET", "/sharing/{object}/{id}", "crm", "sharing:read", "sharing.read", "", false},
 	{"claimTasks", "POST", "/tasks/claim", "core", "tasks:work", "executions.write", "X-Idempotency-Key", true},
+	{"listQueues", "GET", "/tasks/queues", "core", "executions:read", "executions.read", "", false},
 	{"watchTasks", "POST", "/tasks/watch", "core", "tasks:work", "executions.read", "X-Idempotency-Key", true},
 	{"listTriggers", "GET", "/triggers", "core", "workflow:read", "workflow.read", "", false},
 	{"deleteTrigger", "DELETE", "/triggers/{id}", "core", "workflow:write", "workflow.write", "", false},

@@ -235,6 +235,39 @@ type Execution struct {
 	LateResults []LateResult `json:"lateResults,omitempty"`
 }
 
+// ExecutionGroup: executions with the same status and graph, as far as they are grouped by
+// them.
+type ExecutionGroup struct {
+	Status  Status `json:"status,omitempty"`
+	GraphID string `json:"graphId,omitempty"`
+	Count   int    `json:"count"`
+}
+
+// ExecutionCounts: how many executions there are.
+type ExecutionCounts struct {
+	Items []ExecutionGroup `json:"items"`
+	// Of all groups, also those that are not given.
+	Total int  `json:"total"`
+	More  bool `json:"more"`
+}
+
+// HistogramBucket: the executions that were created within a time.
+type HistogramBucket struct {
+	From time.Time `json:"from"`
+	// By their present status; those without any are left out.
+	Counts map[Status]int `json:"counts"`
+}
+
+// ExecutionHistogram: how many executions were created over time.
+type ExecutionHistogram struct {
+	From   time.Time `json:"from"`
+	To     time.Time `json:"to"`
+	Bucket string    `json:"bucket"`
+	// All executions that were created since then are counted.
+	CompleteFrom time.Time         `json:"completeFrom"`
+	Items        []HistogramBucket `json:"items"`
+}
+
 // ArchiveExecution: archives an execution that has ended.
 type ArchiveExecution struct {
 	// With the same key it happens once; "" is a new one.
@@ -256,6 +289,44 @@ type Accepted struct {
 	Command       string `json:"command"`
 	CorrelationID string `json:"correlationId"`
 	Key           string `json:"idempotencyKey"`
+}
+
+// AttemptWait: a time in which an attempt waited for somebody.
+type AttemptWait struct {
+	Since time.Time `json:"since"`
+	// When it went on or ended.
+	Until   time.Time `json:"until,omitzero"`
+	WaitKey string    `json:"waitKey,omitempty"`
+}
+
+// NodeAttempt: one attempt of a node; a Wait has one.
+type NodeAttempt struct {
+	Attempt   int       `json:"attempt"`
+	ReadyAt   time.Time `json:"readyAt,omitzero"`
+	StartedAt time.Time `json:"startedAt,omitzero"`
+	EndedAt   time.Time `json:"endedAt,omitzero"`
+	// How it ended.
+	Outcome  string   `json:"outcome,omitempty"`
+	WorkerID string   `json:"workerId,omitempty"`
+	Error    *Failure `json:"error,omitempty"`
+	// When it waited for somebody.
+	Waits []AttemptWait `json:"waits,omitempty"`
+}
+
+// NodeAttempts: the attempts of a node, in their order.
+type NodeAttempts struct {
+	NodeID   string        `json:"nodeId"`
+	Attempts []NodeAttempt `json:"attempts"`
+}
+
+// ExecutionAttempts: the attempts of the nodes of an execution.
+type ExecutionAttempts struct {
+	ExecutionID string `json:"executionId"`
+	// The last event that they are computed from.
+	Seq uint64 `json:"seq"`
+	// That this was the whole log.
+	Complete bool           `json:"complete"`
+	Nodes    []NodeAttempts `json:"nodes"`
 }
 
 // CancelExecution: cancels an execution, ahead of everything.
@@ -313,6 +384,19 @@ type Event struct {
 	CausationID   string          `json:"causationId,omitempty"`
 	SchemaVersion int             `json:"schemaVersion"`
 	Payload       json.RawMessage `json:"payload"`
+	// How long the lists are that a brief payload has not all of.
+	Counts map[string]int `json:"counts,omitempty"`
+}
+
+// EventPage: a page of a log.
+type EventPage struct {
+	Items    []Event `json:"items"`
+	Page     int     `json:"page"`
+	PageSize int     `json:"page_size"`
+	// The sequence number of the last event of the log.
+	Total int `json:"total"`
+	// `after` of the next page; there is none without it.
+	NextAfter uint64 `json:"nextAfter,omitempty"`
 }
 
 // StartExecution: starts an execution.

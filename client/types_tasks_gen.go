@@ -2,6 +2,10 @@
 
 package client
 
+import (
+	"time"
+)
+
 // claimTasks: asks for ready tasks.
 type claimTasks struct {
 	WorkerID     string   `json:"workerId"`
@@ -14,6 +18,16 @@ type claimTasks struct {
 // taskList: tasks that were claimed.
 type taskList struct {
 	Tasks []Task `json:"tasks"`
+}
+
+// Queue: a queue that has ready tasks.
+type Queue struct {
+	Queue string `json:"queue"`
+	// Tasks that wait for a worker, counted up to 10,000.
+	Ready int `json:"ready"`
+	// That there are more than are counted.
+	More          bool      `json:"more"`
+	OldestReadyAt time.Time `json:"oldestReadyAt"`
 }
 
 // TaskRef: one attempt of one node.

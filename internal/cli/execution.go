@@ -18,6 +18,9 @@ type executionCmd struct {
 	Watch   executionWatchCmd   `cmd:"" help:"Follow an execution until it ends."`
 	Events  executionEventsCmd  `cmd:"" help:"Print the log of an execution."`
 	Why     executionWhyCmd     `cmd:"" help:"Explain how an execution ended, or why it is where it is."`
+
+	Attempts executionAttemptsCmd `cmd:"" help:"List the attempts of the nodes of an execution."`
+	Counts   executionCountsCmd   `cmd:"" help:"Count executions by status and graph."`
 }
 
 // send sends a command and prints the answer: for people as they say.

@@ -17,6 +17,7 @@ import (
 
 // tasksCmd is `renga tasks`: the work of a worker, by hand.
 type tasksCmd struct {
+	Queues   tasksQueuesCmd   `cmd:"" help:"List the queues that have ready tasks."`
 	Claim    tasksClaimCmd    `cmd:"" help:"Claim ready tasks; they are started for you."`
 	Output   tasksOutputCmd   `cmd:"" help:"Show what a node has put out."`
 	Progress tasksProgressCmd `cmd:"" help:"Report the progress of a task, and renew its lease."`

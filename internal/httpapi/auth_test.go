@@ -186,6 +186,11 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /graphs/{graphId}/versions":                      "executions:read",
 		"POST /graphs/check":                                  "executions:read",
 		"POST /graphs/simulate":                               "executions:read",
+		"GET /executions/counts":                              "executions:read",
+		"GET /executions/histogram":                           "executions:read",
+		"GET /tasks/queues":                                   "executions:read",
+		"GET /executions/{executionId}/attempts":              "executions:read",
+		"GET /executions/{executionId}/events/{seq}":          "executions:read",
 		"GET /executions/by-key/{graphId}/{businessKey}":      "executions:read",
 		"GET /executions/{executionId}/nodes/{nodeId}/output": "tasks:work",
 

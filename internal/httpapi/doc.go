@@ -46,6 +46,9 @@ type Reads interface {
 	Commands(ctx context.Context, q engine.CommandQuery) ([]engine.Decided, int, error)
 	List(ctx context.Context, q engine.ListQuery) ([]engine.Head, int, error)
 	Waits(ctx context.Context, q engine.WaitQuery) ([]engine.WaitRow, int, error)
+	Counts(ctx context.Context, q engine.CountQuery) (groups []engine.Group, total int, more bool, err error)
+	Histogram(ctx context.Context, q engine.HistogramQuery) (bars []engine.Bar, complete flow.Time, err error)
+	Queues(ctx context.Context, q engine.QueueQuery) ([]engine.QueueRow, int, error)
 	Lost(ctx context.Context, tenant string, tasks []engine.TaskRef) ([]engine.LostTask, error)
 	Watch(id flow.ID) (wake <-chan struct{}, stop func())
 }
@@ -116,11 +119,15 @@ func (a *API) Routes() []gate.Route {
 		{Operation: "getExecutionByKey", Do: rest.NoQuery(a.byKey)},
 		{Operation: "getNodeOutput", Do: rest.NoQuery(a.output)},
 		{Operation: "listEvents", Heavy: true, Do: a.events},
+		{Operation: "getEvent", Do: rest.NoQuery(a.event)},
+		{Operation: "listAttempts", Heavy: true, Do: rest.NoQuery(a.attempts)},
+		{Operation: "countExecutions", Heavy: true, Do: a.counts},
+		{Operation: "getHistogram", Heavy: true, Do: a.histogram},
 		{Operation: "listCommands", Heavy: true, Do: a.decided},
 		{Operation: "streamEvents", Open: gate.OpenStreams, Stream: true, Do: a.stream},
 		{Operation: "sendCommands", MaxBody: MaxBatchBody, Do: a.sendCommands},
 	}
-	tasks := &taskAPI{commands: a.cfg.Commands, reads: a.cfg.Reads, watched: a.watched}
+	tasks := &taskAPI{commands: a.cfg.Commands, reads: a.cfg.Reads, watched: a.watched, reserved: a.cfg.Reserved}
 	graphs := &graphAPI{graphs: a.cfg.Graphs, reserved: a.cfg.Reserved}
 	routes = slices.Concat(routes, tasks.routes(), graphs.routes(), (&bulkAPI{bulks: a.cfg.Bulks}).routes(),
 		a.eventRoutes(), (&auditAPI{audit: a.cfg.Audit}).routes())

@@ -46,24 +46,6 @@ func (a *API) output(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	return gate.Reply{Body: output}, err
 }
 
-// events answers GET /executions/{executionId}/events. The log has no gaps, so a
-// page is a range of sequence numbers.
-func (a *API) events(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	q, p := rest.ReadPage(c)
-	if q.Err != nil {
-		return gate.Reply{}, q.Err
-	}
-	id, err := executionID(c.Path("executionId"))
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	events, last, err := a.cfg.Reads.Events(ctx, c.Principal.Tenant, id, uint64(p.Offset())+1, p.Size)
-	if err != nil {
-		return gate.Reply{}, err
-	}
-	return gate.Reply{Body: rest.Show(p, events, int(last), rest.Same)}, nil
-}
-
 func (a *API) list(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c, "status", "graphId", "correlationId", "businessKey", "label*", "waiting", "nodeId",
 		"outcome", "errorCode", "createdFrom", "createdTo", "endedFrom", "endedTo", "sort", "cursor")

@@ -20,6 +20,7 @@ type taskAPI struct {
 	commands Commands
 	reads    Reads
 	watched  *fair.Shares // executions that task watches look at
+	reserved func(queue string) bool
 }
 
 // routes are the routes of workers.
@@ -27,6 +28,7 @@ func (a *taskAPI) routes() []gate.Route {
 	return []gate.Route{
 		{Operation: "claimTasks", Open: gate.OpenClaims, Timeout: gate.NoTimeout, Do: a.claim},
 		{Operation: "watchTasks", Open: gate.OpenWatches, Timeout: gate.NoTimeout, Do: a.watchTasks},
+		{Operation: "listQueues", Heavy: true, Do: a.queues},
 	}
 }
 

@@ -78,6 +78,12 @@ type Reader interface {
 	// WaitsOf are the rows of the nodes of one execution that wait, without what is of its row, and by which names of
 	// assignees a list finds each of them (AssigneeNames).
 	WaitsOf(ctx context.Context, tenant string, execution int64) ([]WaitRow, map[string][]string, error)
+	// Counts groups executions, the largest groups first, and counts all.
+	Counts(ctx context.Context, q CountQuery) ([]Group, int, error)
+	// Histogram counts the newest executions of each status, up to q.Limit, by the bucket of their creation.
+	Histogram(ctx context.Context, q HistogramQuery) ([]Bar, error)
+	// Queues is a page of the queues that have ready tasks, by name, and how many there are.
+	Queues(ctx context.Context, q QueueQuery) ([]QueueRow, int, error)
 	// Walk gives up to q.Limit executions, oldest first, after the place of one in
 	// this order (CreatedAt, Num). Whoever walks on from the last one of each part
 	// passes every execution once, whatever changes meanwhile.

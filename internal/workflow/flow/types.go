@@ -55,6 +55,15 @@ func Types() []Type {
 // Valid reports whether t is one of the 24.
 func (t Type) Valid() bool { return t > 0 && t < typeEnd }
 
+// TypeNames are the names of the 24, in their order.
+func TypeNames() []string {
+	names := make([]string, 0, typeEnd-1)
+	for t := ExecutionCreatedType; t < typeEnd; t++ {
+		names = append(names, t.String())
+	}
+	return names
+}
+
 func (t Type) String() string {
 	if !t.Valid() {
 		return fmt.Sprintf("Type(%d)", uint8(t))

@@ -45,6 +45,8 @@ func Run(t *testing.T, open func(t *testing.T) engine.Store) {
 		{"lists are in order of creation", listOrder},
 		{"a business key has one active execution of a graph", businessKeys},
 		{"waits are listed with their filters", waits},
+		{"executions are counted by group and over time", counts},
+		{"queues have ready tasks", queues},
 		{"a scan sees every tenant", scan},
 		{"graphs have versions", graphs},
 		{"graphs are listed by their newest version", graphPages},
