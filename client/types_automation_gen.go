@@ -8,11 +8,15 @@ import (
 
 // Note: a notification of the caller.
 type Note struct {
-	ID        string    `json:"id"`
-	At        time.Time `json:"at"`
-	Message   string    `json:"message"`
-	Object    string    `json:"object"`
-	RecordID  string    `json:"recordId"`
+	ID      string    `json:"id"`
+	At      time.Time `json:"at"`
+	Message string    `json:"message"`
+	// That of the record; `Execution` where a node waits for the caller.
+	Object string `json:"object"`
+	// The record, or the execution.
+	RecordID string `json:"recordId"`
+	// The node of the execution that waits.
+	NodeID    string    `json:"nodeId,omitempty"`
 	Source    string    `json:"source"`
 	RuleID    string    `json:"ruleId,omitempty"`
 	ActionKey string    `json:"actionKey"`

@@ -154,13 +154,15 @@ type Node struct {
 	LeaseUntil  time.Time `json:"leaseUntil,omitzero"`
 	TimeoutAt   time.Time `json:"timeoutAt,omitzero"`
 	// Set between a failed attempt and the next NODE_READY; the status is CREATED then.
-	RetryAt   time.Time       `json:"retryAt,omitzero"`
-	WaitUntil time.Time       `json:"waitUntil,omitzero"`
-	WaitKey   string          `json:"waitKey,omitempty"`
-	Prompt    json.RawMessage `json:"prompt,omitempty"`
-	PromptRef *DataRef        `json:"promptRef,omitempty"`
-	Assignees *Assignees      `json:"assignees,omitempty"`
-	Awaits    *Awaited        `json:"awaits,omitempty"`
+	RetryAt        time.Time       `json:"retryAt,omitzero"`
+	WaitUntil      time.Time       `json:"waitUntil,omitzero"`
+	Reminders      int             `json:"reminders,omitempty"`
+	NextReminderAt time.Time       `json:"nextReminderAt,omitzero"`
+	WaitKey        string          `json:"waitKey,omitempty"`
+	Prompt         json.RawMessage `json:"prompt,omitempty"`
+	PromptRef      *DataRef        `json:"promptRef,omitempty"`
+	Assignees      *Assignees      `json:"assignees,omitempty"`
+	Awaits         *Awaited        `json:"awaits,omitempty"`
 	// The output of the resume that set the running attempt of a Task going again.
 	ResumedWith    json.RawMessage `json:"resumedWith,omitempty"`
 	ResumedWithRef *DataRef        `json:"resumedWithRef,omitempty"`
@@ -423,10 +425,12 @@ type NodeWait struct {
 	// When it began to wait.
 	Since time.Time `json:"since"`
 	// When it ends by itself.
-	WaitUntil time.Time       `json:"waitUntil,omitzero"`
-	WaitKey   string          `json:"waitKey,omitempty"`
-	Prompt    json.RawMessage `json:"prompt,omitempty"`
-	PromptRef *DataRef        `json:"promptRef,omitempty"`
-	Assignees *Assignees      `json:"assignees,omitempty"`
-	Awaits    *Awaited        `json:"awaits,omitempty"`
+	WaitUntil      time.Time       `json:"waitUntil,omitzero"`
+	Reminders      int             `json:"reminders,omitempty"`
+	NextReminderAt time.Time       `json:"nextReminderAt,omitzero"`
+	WaitKey        string          `json:"waitKey,omitempty"`
+	Prompt         json.RawMessage `json:"prompt,omitempty"`
+	PromptRef      *DataRef        `json:"promptRef,omitempty"`
+	Assignees      *Assignees      `json:"assignees,omitempty"`
+	Awaits         *Awaited        `json:"awaits,omitempty"`
 }

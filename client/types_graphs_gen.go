@@ -128,6 +128,17 @@ type Prompt struct {
 	Fields map[string]string `json:"fields,omitempty"`
 }
 
+// Remind: when those who may resume a Wait are reminded of it. There is no reminder after
+// the end of the wait.
+type Remind struct {
+	// How long after the beginning of the wait the first one comes.
+	After string `json:"after"`
+	// How long after one the next comes; as long as `after` unless given.
+	Every string `json:"every,omitempty"`
+	// How many come.
+	Max int `json:"max,omitempty"`
+}
+
 // MessageSpec: the message that a node asks for.
 type MessageSpec struct {
 	Name string `json:"name"`
@@ -169,6 +180,8 @@ type NodeSpec struct {
 	// Wait: who may resume it; one of users, roles and groups is enough. Without it everybody
 	// may who has the scope.
 	Assignees *Assignees `json:"assignees,omitempty"`
+	// Wait: when those who may resume it are reminded of it. Excludes for.
+	Remind *Remind `json:"remind,omitempty"`
 	// Wait: a JSON Schema (2020-12, at most 16 KiB, without references to other schemas) that
 	// the output of a resume fits; one that does not is refused with 422 OUTPUT_INVALID, and
 	// nothing changes.

@@ -19,8 +19,9 @@ import (
 func (a *App) newEngine() *Part {
 	stored := store.Config{
 		KeyRetention: a.cfg.KeyRetention, Silent: a.cfg.Silent, Canceled: noteCancels,
-		Ended:  func(h *engine.Head) (sqldb.Stmt, bool) { return a.parts.executionEnded(h) },
-		Awaits: func(tenant string, of flow.Awaited) { a.Messages.Awaits(tenant, of) },
+		Ended:   func(h *engine.Head) (sqldb.Stmt, bool) { return a.parts.executionEnded(h) },
+		Waiting: func(w *engine.WaitRow) (sqldb.Stmt, bool) { return a.Automation.Waiting(w) },
+		Awaits:  func(tenant string, of flow.Awaited) { a.Messages.Awaits(tenant, of) },
 	}
 	if a.cfg.Override.Unaudited {
 		stored.Canceled = nil

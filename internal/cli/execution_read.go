@@ -90,6 +90,7 @@ func aboutNode(n *client.Node) string {
 	add("%s", with("lease until ", instant(n.LeaseUntil)))
 	add("%s", with("times out at ", instant(n.TimeoutAt)))
 	add("%s", with("waits until ", instant(n.WaitUntil)))
+	add("%s", reminded(n.Reminders, n.NextReminderAt))
 	if n.Gate != nil && !n.Gate.Passed {
 		g := n.Gate
 		add("%d of %d branches completed, %d failed, %d canceled", len(g.CompletedBranches), len(g.ExpectedBranches),

@@ -173,7 +173,11 @@ func asks(n *client.NodeSpec) string {
 	if len(n.Schema) > 0 {
 		schema = "answers fit a schema"
 	}
-	return listed(title, with("for ", assignees(n.Assignees)), fields, schema)
+	remind := ""
+	if r := n.Remind; r != nil {
+		remind = listed("reminds after "+r.After, with("every ", r.Every), with("up to ", number(r.Max)))
+	}
+	return listed(title, with("for ", assignees(n.Assignees)), fields, schema, remind)
 }
 
 // declared is the input that a Task declares.

@@ -222,6 +222,9 @@ func nowOf(n *flow.Node, now flow.Time) string {
 		if n.WaitUntil != 0 {
 			add("%s left", left(n.WaitUntil))
 		}
+		if n.RemindAt != 0 {
+			add("reminder in %s", left(n.RemindAt))
+		}
 	}
 	if g := n.Gate; g != nil && !g.Passed && !n.Status.Terminal() {
 		add("%d of %d branches", len(g.Completed)+len(g.Failed)+len(g.Canceled), len(g.Expected))

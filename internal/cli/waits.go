@@ -30,14 +30,14 @@ func (c *waitsCmd) Run(ctx context.Context, r *remote) error {
 	if err != nil {
 		return err
 	}
-	const head = "EXECUTION, NODE, GRAPH, KEY, SINCE, UNTIL, ASKS, FOR"
+	const head = "EXECUTION, NODE, GRAPH, KEY, SINCE, UNTIL, REMINDED, ASKS, FOR"
 	return tabulate(r, &c.paging, columns(head, func(w *client.NodeWait) []any {
 		var prompt struct {
 			Title string `json:"title"`
 		}
 		_ = json.Unmarshal(w.Prompt, &prompt) // that of a worker may be anything
 		return []any{
-			w.ExecutionID, w.NodeID, w.GraphID, w.BusinessKey, w.Since, w.WaitUntil, prompt.Title,
+			w.ExecutionID, w.NodeID, w.GraphID, w.BusinessKey, w.Since, w.WaitUntil, number(w.Reminders), prompt.Title,
 			listed(assignees(w.Assignees), with("message ", awaited(w.Awaits))),
 		}
 	}))(r.Waits.List(ctx, client.WaitFilter{

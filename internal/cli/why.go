@@ -243,6 +243,15 @@ func (w *why) explainActive(e *client.Execution, now time.Time) {
 	}
 }
 
+// reminded is how often there was a reminder of a wait, and when the next one comes.
+func reminded(times int, next time.Time) string {
+	text := ""
+	if times > 0 {
+		text = "reminded " + count(times, "time", "times")
+	}
+	return joined(", ", text, with("next reminder at ", instant(next)))
+}
+
 // waitsFor is what a node needs to go on.
 func waitsFor(e *client.Execution, n *client.Node) string {
 	switch {
@@ -262,7 +271,7 @@ func waitsFor(e *client.Execution, n *client.Node) string {
 		if n.WaitKey != "" {
 			text += " --key '" + strings.ReplaceAll(n.WaitKey, "'", `'\''`) + "'"
 		}
-		return text
+		return text + with("; ", reminded(n.Reminders, n.NextReminderAt))
 	case n.Gate != nil && !n.Gate.Passed && !nodeEnded(n.Status):
 		g := n.Gate
 		arrived := slices.Concat(g.CompletedBranches, g.FailedBranches, g.CanceledBranches)

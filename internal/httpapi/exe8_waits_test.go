@@ -83,3 +83,30 @@ func TestExecutionsAreFoundByWhatWaits(t *testing.T) {
 		has("items.1.status", "ACTIVE").has("items.2", "<none>").has("next", "<none>")
 	s.get("/executions?waiting=true&page_size=10&cursor=" + first.text("next")).is(422)
 }
+
+// EXE-8: whoever may resume a node is reminded of it; since when it waits does not change.
+func TestAWaitIsRemindedOf(t *testing.T) {
+	s := newServer(t)
+	e := s.started(`{"nodes":[{"nodeId":"start","type":"Start"},
+		{"nodeId":"approve","type":"Wait","remind":{"after":"1ms","every":"24h","max":3},"prompt":{"title":"Pay?"},
+			"timeout":"48h"},{"nodeId":"ok","type":"Success"}],
+		"edges":[{"from":"start","to":"approve"},{"from":"approve","to":"ok"}]}`)
+	since := s.get("/waits").is(200).text("items.0.since")
+	s.eventually(func() bool { return s.get("/waits").is(200).text("items.0.reminders") == "1" })
+	next := s.get("/waits").is(200).has("items.0.since", since).has("items.0.prompt", `{"title":"Pay?"}`).
+		text("items.0.nextReminderAt")
+	e.view().has("nodes.1.reminders", "1").has("nodes.1.nextReminderAt", next).has("nodes.1.prompt", `{"title":"Pay?"}`)
+	reminders := 0
+	for _, ev := range e.events() {
+		if ev.Type == "NODE_WAITING" && ev.Payload["reminder"] == 1.0 {
+			reminders++
+		}
+	}
+	if reminders != 1 {
+		t.Errorf("%d reminders in the log, want 1", reminders)
+	}
+	s.get("/executions/"+e.id+"/attempts").is(200).has("nodes.0.attempts.0.waits.0.since", since).
+		has("nodes.0.attempts.0.waits.1", "<none>")
+	e.send("approve/resume", "").is(202)
+	s.get("/waits").is(200).has("total", "0")
+}

@@ -61,6 +61,8 @@ type nodeView struct {
 	TimeoutAt           flow.Time         `json:"timeoutAt,omitzero"`
 	RetryAt             flow.Time         `json:"retryAt,omitzero"`
 	WaitUntil           flow.Time         `json:"waitUntil,omitzero"`
+	Reminders           int               `json:"reminders,omitzero"`
+	RemindAt            flow.Time         `json:"nextReminderAt,omitzero"`
 	WaitKey             string            `json:"waitKey,omitzero"`
 	Prompt              flow.Data         `json:"prompt,omitzero"`
 	PromptRef           *dataRef          `json:"promptRef,omitzero"`
@@ -121,8 +123,9 @@ func showNode(n *flow.Node) nodeView {
 	out := nodeView{
 		NodeID: n.ID, Type: n.Kind, Status: n.Status.String(), CanceledByExecution: n.ByExecution, Attempt: n.Attempt,
 		WorkerID: n.Worker, LeaseUntil: n.LeaseUntil, TimeoutAt: n.TimeoutAt, RetryAt: n.RetryAt,
-		WaitUntil: n.WaitUntil, WaitKey: n.WaitKey, FailedNodeID: n.FailedNode, Progress: n.Progress,
-		Message: n.Message, Error: n.Error, Reason: n.Reason, BranchIDs: n.Branches,
+		WaitUntil: n.WaitUntil, Reminders: n.Reminders, RemindAt: n.RemindAt, WaitKey: n.WaitKey,
+		FailedNodeID: n.FailedNode, Progress: n.Progress, Message: n.Message, Error: n.Error, Reason: n.Reason,
+		BranchIDs: n.Branches,
 	}
 	if n.Kind == flow.TaskKind && (n.Status == flow.NodeIsReady || n.RetryAt != 0) {
 		out.NextAttempt = n.Attempt + 1

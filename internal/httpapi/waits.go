@@ -20,6 +20,8 @@ type waitView struct {
 	CorrelationID string          `json:"correlationId,omitzero"`
 	Since         flow.Time       `json:"since"`
 	Until         flow.Time       `json:"waitUntil,omitzero"`
+	Reminders     int             `json:"reminders,omitzero"`
+	RemindAt      flow.Time       `json:"nextReminderAt,omitzero"`
 	WaitKey       string          `json:"waitKey,omitzero"`
 	Prompt        flow.Data       `json:"prompt,omitzero"`
 	PromptRef     *dataRef        `json:"promptRef,omitzero"`
@@ -87,8 +89,8 @@ func (q query) afterWait(sealed *seal.Sealer, p *rest.Page) (at engine.WaitRow) 
 func showWait(w *engine.WaitRow) waitView {
 	v := waitView{
 		ExecutionID: w.ID, NodeID: w.Node, GraphID: w.GraphID, BusinessKey: w.BusinessKey,
-		CorrelationID: w.CorrelationID, Since: w.Since, Until: w.Until, WaitKey: w.WaitKey, Prompt: w.Prompt,
-		Assignees: w.Assignees, Awaits: w.Awaits,
+		CorrelationID: w.CorrelationID, Since: w.Since, Until: w.Until, Reminders: w.Reminders, RemindAt: w.RemindAt,
+		WaitKey: w.WaitKey, Prompt: w.Prompt, Assignees: w.Assignees, Awaits: w.Awaits,
 	}
 	if w.PromptRef.Seq != 0 {
 		v.PromptRef = &dataRef{w.PromptRef.Seq, w.PromptRef.Size}

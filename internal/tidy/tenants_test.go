@@ -171,6 +171,7 @@ var acrossTenants = map[string]map[string]int{
 		"internal/workflow/store/execution.go engine_execution": 5,
 		"internal/crm/approval/run.go approval_stale":           1,
 		"internal/crm/automation/graph.go automation_run":       1,
+		"internal/crm/automation/wait.go automation_wait":       1,
 		"internal/crm/automation/job.go automation_job":         2,
 		"internal/schedules/loop.go schedules_schedule":         2,
 		"internal/messages/loop.go messages_message":            4,

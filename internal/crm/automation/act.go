@@ -165,8 +165,8 @@ func (s *Automation) perform(tx *sqldb.Tx, m *model.Model, r *run, written *mode
 
 var insertNotes = sqldb.NewInsert(
 	"automation_note (tenant_id, user_id, id, at, message, object, record_id, source, rule_id, action_key, "+
-		"event_id, read_at)", "", "text", "text", "text", "bigint", "text", "text", "text", "text", "text", "text",
-	"text", "bigint")
+		"event_id, read_at, node_id)", "", "text", "text", "text", "bigint", "text", "text", "text", "text", "text",
+	"text", "text", "bigint", "text")
 
 // notesLeft is how many notes a transaction may still write.
 type notesLeft int
@@ -193,7 +193,7 @@ func (r *run) notify(tx *sqldb.Tx, m *model.Model) ([]sqldb.Stmt, error) {
 			return nil, err
 		}
 		values = append(values, r.tenant, user, id.String(), r.at, r.action.Message, r.object, r.record, r.source,
-			r.ruleID, r.action.Key, r.eventID, 0)
+			r.ruleID, r.action.Key, r.eventID, 0, "")
 	}
 	r.result = strconv.Itoa(len(users))
 	if len(users) == 0 {

@@ -17,6 +17,7 @@ type Note struct {
 	Message   string          `json:"message"`
 	Object    string          `json:"object"`
 	RecordID  string          `json:"recordId"`
+	NodeID    string          `json:"nodeId,omitzero"`
 	Source    string          `json:"source"`
 	RuleID    string          `json:"ruleId,omitzero"`
 	ActionKey string          `json:"actionKey"`
@@ -24,7 +25,7 @@ type Note struct {
 	ReadAt    canonical.Stamp `json:"readAt,omitzero"`
 }
 
-const noteColumns = "id, at, message, object, record_id, source, rule_id, action_key, event_id, read_at"
+const noteColumns = "id, at, message, object, record_id, source, rule_id, action_key, event_id, read_at, node_id"
 
 // inboxOf lists the notes of a user. The query names the index for SQLite, whose planner does not
 // know how few are unread.
@@ -42,7 +43,7 @@ func inboxOf(d sqldb.Dialect, tenant, user string, unread bool) listing {
 
 func scanNote(row *sqldb.Row) (n Note, err error) {
 	err = row.Scan(&n.ID, &n.At, &n.Message, &n.Object, &n.RecordID, &n.Source, &n.RuleID, &n.ActionKey, &n.EventID,
-		&n.ReadAt)
+		&n.ReadAt, &n.NodeID)
 	if n.Source == SourceEvent {
 		n.RuleID = ""
 	}

@@ -23,7 +23,8 @@ const (
 	keepTasks = 365 * 24 * time.Hour // after their end
 )
 
-// Run starts graphs and fires jobs until ctx ends; running jobs continue at the next start.
+// Run starts graphs, fires jobs and puts notes about waits into inboxes until ctx ends; running jobs continue at the
+// next start.
 func (s *Automation) Run(ctx context.Context) {
 	if s.cfg.Engine == nil {
 		return
@@ -56,7 +57,8 @@ func (s *Automation) Run(ctx context.Context) {
 func (s *Automation) step(ctx context.Context) (worked bool, err error) {
 	started, err := starter{s}.startGraphs(ctx)
 	fired, bad := scheduler{s}.runJobs(ctx)
-	return started || fired, errors.Join(err, bad)
+	noted, worse := s.noteWaits(ctx)
+	return started || fired || noted, errors.Join(err, bad, worse)
 }
 
 // retain deletes some of what was retained long enough.

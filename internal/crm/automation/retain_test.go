@@ -32,7 +32,7 @@ func TestWhatIsRememberedStaysForExactlyItsTime(t *testing.T) {
 				30 * dayLong,
 			},
 			{"automation_note", `INSERT INTO automation_note VALUES ('t', 'u', $1, $2, 'm', 'Lead', 'x', 's',
-				'r', 'a', 'e', 0)`, 90 * dayLong},
+				'r', 'a', 'e', 0, '')`, 90 * dayLong},
 			{"automation_task", `INSERT INTO automation_task VALUES ('t', $1, 'u', 0, 'm', '', 'Lead', 'x', 's',
 				'r', 'a', 'e', $2, 'u')`, 365 * dayLong},
 			{"automation_approval", `INSERT INTO automation_approval VALUES ('t', $1, 'u', $2)`, 365 * dayLong},

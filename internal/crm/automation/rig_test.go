@@ -94,7 +94,8 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 		t.Fatal(err)
 	}
 	r.db = db
-	r.engine = engine.New(store.New(db, store.Config{Silent: true}), r,
+	waiting := func(w *engine.WaitRow) (sqldb.Stmt, bool) { return r.auto.Waiting(w) }
+	r.engine = engine.New(store.New(db, store.Config{Silent: true, Waiting: waiting}), r,
 		engine.Config{Exclusive: db.Dialect() == sqldb.SQLite})
 	r.bus = bus.New(db, r.carrier, bus.Config{Instance: "test", Exclusive: db.Dialect() == sqldb.SQLite})
 	shared := sharing.New(db, sharing.Config{Models: r.models, Records: records.Reads{}, Bus: r.bus})

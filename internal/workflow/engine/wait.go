@@ -15,16 +15,20 @@ type WaitRow struct {
 	CreatedAt flow.Time // of its execution
 	Since     flow.Time // when it began to wait
 	Until     flow.Time // when it ends by itself; 0: never
+	Reminders int       // so far
+	RemindAt  flow.Time // when the next reminder comes; 0: none
 	WaitKey   string
 	Prompt    flow.Data // nil when it is too large; PromptRef says where it is
 	PromptRef PromptRef
 	Assignees *flow.Assignees
 	Awaits    *flow.Awaited // the message that resumes it; nil: none does
 
-	// Of its execution, when it is read.
+	// Of its execution, when it is read or written.
 	ID            flow.ID
 	BusinessKey   string
 	CorrelationID string
+
+	Event flow.ID // when it is written: the NODE_WAITING that says so; zero: an older one
 }
 
 // AwaitingNode is a node that waits for a message.
@@ -102,9 +106,23 @@ func writeWaits(ent *entry, open *openRow, out *Batch) {
 			out.Waited = append(out.Waited, WaitRef{ent.tenant, ent.num, name})
 		}
 		if n.Status == flow.NodeIsWaiting {
-			out.Waits = append(out.Waits, waitRow(ent, n))
+			row := waitRow(ent, n)
+			row.Event = open.waitingEvent(name)
+			out.Waits = append(out.Waits, row)
 		}
 	}
+}
+
+// waitingEvent is the last event of a commit by which a node waits.
+func (r *openRow) waitingEvent(node string) (id flow.ID) {
+	for _, rec := range r.records {
+		for i := range rec.Events {
+			if ev := &rec.Events[i]; ev.Type == flow.NodeWaitingType && ev.Payload.Node() == node {
+				id = ev.ID
+			}
+		}
+	}
+	return id
 }
 
 // writeOlderWaits adds all waits of an execution that has no rows among them yet.
@@ -118,8 +136,10 @@ func writeOlderWaits(ent *entry, out *Batch) {
 func waitRow(ent *entry, n *flow.Node) WaitRow {
 	return WaitRow{
 		WaitRef: WaitRef{ent.tenant, ent.num, n.ID}, GraphID: ent.state.GraphID, CreatedAt: ent.state.CreatedAt,
-		Since: n.Cause.At, Until: n.WaitUntil, WaitKey: n.WaitKey, Prompt: n.Prompt.Inline,
+		Since: n.Cause.At, Until: n.WaitUntil, Reminders: n.Reminders, RemindAt: n.RemindAt,
+		WaitKey: n.WaitKey, Prompt: n.Prompt.Inline,
 		PromptRef: PromptRef{n.Prompt.Seq, n.Prompt.Size}, Assignees: n.Assignees, Awaits: n.Awaits,
+		ID: ent.state.Execution, BusinessKey: ent.state.BusinessKey, CorrelationID: ent.state.CorrelationID,
 	}
 }
 
@@ -137,7 +157,7 @@ func waitingNodes(s *flow.State) (nodes []*flow.Node) {
 func (w *WaitRow) same(other *WaitRow) bool {
 	a, b := *w, *other
 	a.ID, a.BusinessKey, a.CorrelationID, a.Prompt, a.Assignees = b.ID, b.BusinessKey, b.CorrelationID, nil, nil
-	b.Prompt, b.Assignees = nil, nil
+	a.Event, b.Prompt, b.Assignees = b.Event, nil, nil
 	return reflect.DeepEqual(a, b) && string(w.Prompt) == string(other.Prompt) &&
 		reflect.DeepEqual(w.Assignees, other.Assignees)
 }

@@ -166,6 +166,7 @@ func (n *Node) become(next NodeStatus, ev *Event) bool {
 	}
 	n.Status, n.Cause = next, ref(ev)
 	n.LeaseUntil, n.TimeoutAt, n.TimeLeft, n.RetryAt, n.WaitUntil = 0, 0, 0, 0, 0
+	n.RemindAt, n.Reminders = 0, 0
 	return true
 }
 
@@ -207,8 +208,13 @@ func (n *Node) report(p *NodeProgressReported, ev *Event) {
 	}
 }
 
-// wait stops the clocks; what was left of the timeout is kept for the resume.
+// wait stops the clocks; what was left of the timeout is kept for the resume. A node that there is a reminder of waits
+// as before.
 func (n *Node) wait(p *NodeWaiting, ev *Event) {
+	if p.Reminder > 0 && n.Status == NodeIsWaiting {
+		n.Reminders, n.RemindAt = p.Reminder, p.RemindAt
+		return
+	}
 	var left Time
 	if n.Status == NodeIsWaiting {
 		left = n.TimeLeft
@@ -217,7 +223,7 @@ func (n *Node) wait(p *NodeWaiting, ev *Event) {
 	}
 	n.become(NodeIsWaiting, ev)
 	n.TimeLeft, n.WaitUntil, n.WaitKey, n.Prompt = left, p.WaitUntil, p.WaitKey, blob(p.Prompt, ev.Seq)
-	n.Assignees, n.Awaits = p.Assignees, p.Awaits
+	n.Assignees, n.Awaits, n.Reminders, n.RemindAt = p.Assignees, p.Awaits, p.Reminder, p.RemindAt
 }
 
 // count adds the callers' data that an event of a node brought. NODE_FAILED and

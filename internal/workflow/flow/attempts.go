@@ -52,7 +52,7 @@ func (a *Attempts) Add(ev *Event) {
 		}
 		at.StartedAt, at.Worker = ev.At, p.WorkerID
 	case *NodeWaiting:
-		if at := a.current(p.NodeID); at != nil {
+		if at := a.current(p.NodeID); at != nil && p.Reminder == 0 {
 			at.Waits = append(at.Waits, AttemptWait{Since: ev.At, WaitKey: p.WaitKey})
 		}
 	case *NodeResumed:

@@ -43,7 +43,7 @@ func checkNode(i int, n *NodeSpec) error {
 			MaxOutcome)
 	}
 	for _, check := range [...]func(*NodeSpec) error{
-		checkRetry, checkPolicy, checkPrompt, checkAssignees, checkMessage,
+		checkRetry, checkPolicy, checkPrompt, checkAssignees, checkMessage, checkRemind,
 	} {
 		if err := check(n); err != nil {
 			return err
@@ -88,6 +88,7 @@ func checkFields(n *NodeSpec) error {
 		{"schema", n.Schema != nil, wait, "a Wait"},
 		{"assignees", n.Assignees != nil, wait, "a Wait"},
 		{"message", n.Message != nil, wait || n.Type == StartKind, "a Wait or a Start"},
+		{"remind", n.Remind != nil, wait, "a Wait"},
 	} {
 		if f.has && !f.fits {
 			return refuseField(n, f.name, "belongs to %s, not to a %s", f.whereItIsA, n.Type)

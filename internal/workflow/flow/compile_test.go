@@ -450,6 +450,31 @@ func TestAGraphBuiltInCodeIsCheckedToo(t *testing.T) {
 			`node "a": message.key: node "e" does not come before this one`, "message.key",
 		},
 		{
+			"reminders of a Task",
+			NodeSpec{NodeID: "a", Type: TaskKind, Remind: &Remind{After: 1}},
+			`node "a": remind: belongs to a Wait, not to a Task`, "remind",
+		},
+		{
+			"reminders of a timer",
+			NodeSpec{NodeID: "a", Type: WaitKind, For: 2, Remind: &Remind{After: 1}},
+			`node "a": remind: excludes for: a timer waits for nobody`, "remind",
+		},
+		{
+			"reminders from the beginning",
+			NodeSpec{NodeID: "a", Type: WaitKind, Remind: &Remind{Max: 2}},
+			`node "a": remind.after: must be more than 0s and at most 8760h`, "remind.after",
+		},
+		{
+			"reminders without a pause",
+			NodeSpec{NodeID: "a", Type: WaitKind, Remind: &Remind{After: 1, Every: -1}},
+			`node "a": remind.every: must be more than 0s and at most 8760h`, "remind.every",
+		},
+		{
+			"too many reminders",
+			NodeSpec{NodeID: "a", Type: WaitKind, Remind: &Remind{After: 1, Max: 101}},
+			`node "a": remind.max: must be 1 to 100`, "remind.max",
+		},
+		{
 			"wait key",
 			NodeSpec{NodeID: "a", Type: WaitKind, WaitKey: "\xff"},
 			`node "a": waitKey: must be 1 to 255 characters`, "waitKey",

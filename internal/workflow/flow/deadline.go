@@ -28,6 +28,10 @@ func (c Expire) decide(d *draft) error {
 		}
 		d.fail(i, e)
 	case NodeIsWaiting:
+		if n.RemindAt == c.At { // it is earlier than the end of the wait
+			d.remind(i)
+			return nil
+		}
 		if d.plan.nodes[i].spec.For != 0 {
 			d.emit(&NodeResumed{NodeID: n.ID})
 			d.ended = ending{how: branchCompleted, node: i}

@@ -132,6 +132,8 @@ func describeNode(w *words, p Payload) {
 		w.add("key", p.WaitKey)
 		w.add("prompt", p.Prompt)
 		w.add("waitUntil", p.WaitUntil)
+		w.add("reminder", p.Reminder)
+		w.add("nextReminderAt", p.RemindAt)
 		if p.Assignees != nil {
 			w.add("assignees", p.Assignees.String())
 		}
@@ -197,6 +199,8 @@ func describeState(s *State) string {
 		w.add("timeLeft", int(n.TimeLeft))
 		w.add("retryAt", n.RetryAt)
 		w.add("waitUntil", n.WaitUntil)
+		w.add("reminders", n.Reminders)
+		w.add("nextReminderAt", n.RemindAt)
 		w.add("key", n.WaitKey)
 		w.add("prompt", n.Prompt)
 		if n.Awaits != nil {

@@ -157,6 +157,9 @@ type (
 		WaitUntil Time       `json:"waitUntil,omitzero"`  // + of a Wait that ends by itself
 		Assignees *Assignees `json:"assignees,omitempty"` // + who may resume it; nil: everybody
 		Awaits    *Awaited   `json:"awaits,omitempty"`    // + the message that resumes it
+		// + a reminder says which it is, and not again what the node asks
+		Reminder int  `json:"reminder,omitzero"`
+		RemindAt Time `json:"nextReminderAt,omitzero"` // +
 	}
 	NodeResumeRequested struct {
 		NodeID      string `json:"nodeId"`

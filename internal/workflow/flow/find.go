@@ -92,7 +92,7 @@ func (n *Node) Deadline() Time {
 	case NodeIsRunning:
 		return earlier(n.LeaseUntil, n.TimeoutAt)
 	case NodeIsWaiting:
-		return n.WaitUntil
+		return earlier(n.WaitUntil, n.RemindAt)
 	case NodeIsCreated:
 		return n.RetryAt
 	}

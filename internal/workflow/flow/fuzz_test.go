@@ -71,7 +71,7 @@ func fuzzEvent(seq uint64, typ, node, say byte) Event {
 	case *NodeProgressReported:
 		p.NodeID, p.Metrics, p.LeaseUntil = id, data, at
 	case *NodeWaiting:
-		p.NodeID, p.Prompt, p.WaitUntil = id, data, at
+		p.NodeID, p.Prompt, p.WaitUntil, p.Reminder, p.RemindAt = id, data, at, n, at/2
 	case *NodeResumeRequested:
 		p.NodeID = id
 	case *NodeResumed:

@@ -138,6 +138,7 @@ type NodeSpec struct {
 	Input     map[string]string `json:"input,omitempty"`     // Task: its members, each with an expression
 	Prompt    *Prompt           `json:"prompt,omitempty"`    // Wait
 	Assignees *Assignees        `json:"assignees,omitempty"` // Wait: who may resume it; nil: everybody
+	Remind    *Remind           `json:"remind,omitempty"`    // Wait
 	Schema    jsontext.Value    `json:"schema,omitzero"`     // Wait: a JSON Schema that the output of a resume fits
 	Message   *Message          `json:"message,omitempty"`   // Wait: what resumes it; Start: what starts the graph
 }
@@ -192,6 +193,7 @@ const (
 	MaxPromptText  = 4096                 // characters of the text of a prompt
 	MaxAssignees   = 100                  // users, roles or groups of a Wait
 	MaxAssignee    = 255                  // characters of one
+	MaxReminders   = 100                  // of a Wait
 	MaxSchemas     = 256 << 10            // bytes of all different schemas of a graph
 )
 
@@ -219,6 +221,8 @@ func (g Graph) withDefaults() Graph {
 		case TaskKind:
 			n.Queue = cmp.Or(n.Queue, DefaultQueue)
 			n.Retry = n.Retry.withDefaults(&retry)
+		case WaitKind:
+			n.Remind = n.Remind.withDefaults()
 		case JoinKind:
 			n.Policy = cmp.Or(n.Policy, DefaultPolicy)
 		}
@@ -259,6 +263,7 @@ func (g Graph) WithoutDefaults() Graph {
 		if n.Retry != nil && n.Retry.Except == nil && n.Retry.same(&retry) {
 			n.Retry = nil
 		}
+		n.Remind = n.Remind.withoutDefaults()
 		if n.Policy == DefaultPolicy {
 			n.Policy = ""
 		}

@@ -42,6 +42,7 @@ func mustBeSeen() []string {
 		"join CUSTOM broken", "join decided while its fork opened",
 		"branch completed", "branch failed", "branch canceled", "live node ended by a failure",
 		"attempt timed out", "lease ran out", "Wait timed out", "timer fired", "timeout edge taken",
+		"reminded", "reminded no more",
 		"deadline without effect",
 		"retried", "retry became ready", "no retry after E1", "no retry after ERR_TIMEOUT",
 		"no retry after a final error", "next started", "next found nothing", "no such node", "data held by reference",

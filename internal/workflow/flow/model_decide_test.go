@@ -1,7 +1,9 @@
 package flow_test
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -257,9 +259,10 @@ func (m *model) progress(c flow.Progress, n *modelNode) {
 
 func (m *model) putWaiting(c flow.Wait, n *modelNode) {
 	m.leased(n)
-	n.waitKey = c.WaitKey
+	n.waitKey, n.remindAt = c.WaitKey, 0
 	n.timeLeft = max(1, n.timeoutAt-m.now) // an attempt that is over already ends at once when it is resumed
-	m.emit("NODE_WAITING", n.NodeID, fmt.Sprintf("key=%s prompt=%s until=0", c.WaitKey, string(c.Prompt)))
+	m.emit("NODE_WAITING", n.NodeID, fmt.Sprintf("key=%s prompt=%s until=0 reminder=0 next=0", c.WaitKey,
+		string(c.Prompt)))
 	m.put(n, "WAITING")
 }
 
@@ -316,6 +319,14 @@ func (m *model) expire(c flow.Expire, n *modelNode) {
 		}
 		m.fail(n.NodeID, "ERR_TIMEOUT", true)
 	case "WAITING":
+		if n.remindAt != 0 && int64(c.At) < cmp.Or(n.waitUntil, math.MaxInt64) {
+			m.note("reminded")
+			n.reminders++
+			n.remindAt = m.reminder(n)
+			m.emit("NODE_WAITING", n.NodeID, fmt.Sprintf("key=%s prompt= until=%d reminder=%d next=%d", n.waitKey,
+				n.waitUntil, n.reminders, n.remindAt))
+			return
+		}
 		if n.For != 0 {
 			m.note("timer fired")
 			m.emit("NODE_RESUMED", n.NodeID, "leaseUntil=0 timeoutAt=0 output=")

@@ -198,6 +198,15 @@ func (b *builder) waitSpec() flow.NodeSpec {
 	case b.odds(40):
 		spec.For = span(b.r, time.Millisecond, 700*time.Microsecond, 5*time.Second)
 	}
+	if spec.For == 0 && b.odds(40) {
+		spec.Remind = &flow.Remind{After: span(b.r, time.Millisecond, 300*time.Microsecond, time.Second)}
+		if b.odds(60) {
+			spec.Remind.Max = 1 + b.r.IntN(4)
+		}
+		if b.odds(50) {
+			spec.Remind.Every = span(b.r, time.Millisecond, 200*time.Microsecond, time.Minute)
+		}
+	}
 	if b.odds(25) {
 		spec.Prompt = &flow.Prompt{Title: "Well?", Fields: b.input()}
 	}
@@ -349,6 +358,16 @@ func (b *builder) write() []byte {
 			}
 			if n.Schema != nil {
 				o["schema"] = json.RawMessage(n.Schema)
+			}
+			if r := n.Remind; r != nil {
+				remind := object{"after": time.Duration(r.After).String()}
+				if r.Every != 0 {
+					remind["every"] = time.Duration(r.Every).String()
+				}
+				if r.Max != 0 {
+					remind["max"] = r.Max
+				}
+				o["remind"] = remind
 			}
 			if n.For != 0 {
 				o["for"] = time.Duration(n.For).String()

@@ -53,7 +53,8 @@ func nodeFields(p flow.Payload, automatic bool) string {
 		return fmt.Sprintf("progress=%s message=%s metrics=%s leaseUntil=%d", value, p.Message, string(p.Metrics),
 			p.LeaseUntil)
 	case *flow.NodeWaiting:
-		return fmt.Sprintf("key=%s prompt=%s until=%d", p.WaitKey, string(p.Prompt), p.WaitUntil)
+		return fmt.Sprintf("key=%s prompt=%s until=%d reminder=%d next=%d", p.WaitKey, string(p.Prompt), p.WaitUntil,
+			p.Reminder, p.RemindAt)
 	case *flow.NodeResumeRequested:
 		return fmt.Sprintf("key=%s requestedBy=%s", p.ResumeKey, who(p.RequestedBy))
 	case *flow.NodeResumed:

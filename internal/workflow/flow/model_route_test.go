@@ -135,8 +135,26 @@ func (m *model) wait(n *modelNode, on flow.Outcome) {
 	if n.For != 0 {
 		n.waitUntil = m.now + millis(n.For)
 	}
-	m.emit("NODE_WAITING", n.NodeID, fmt.Sprintf("key=%s prompt=%s until=%d", n.waitKey, prompt, n.waitUntil))
+	n.reminders, n.remindAt = 0, m.reminder(n)
+	m.emit("NODE_WAITING", n.NodeID, fmt.Sprintf("key=%s prompt=%s until=%d reminder=0 next=%d", n.waitKey, prompt,
+		n.waitUntil, n.remindAt))
 	m.put(n, "WAITING")
+}
+
+// reminder is when a node is reminded of next, 0 if it is not.
+func (m *model) reminder(n *modelNode) int64 {
+	if n.Remind == nil {
+		return 0
+	}
+	most, at := max(n.Remind.Max, 1), m.now+millis(n.Remind.After)
+	if n.reminders > 0 && n.Remind.Every != 0 {
+		at = m.now + millis(n.Remind.Every)
+	}
+	if n.reminders == most || n.waitUntil != 0 && n.waitUntil <= at {
+		m.note("reminded no more")
+		return 0
+	}
+	return at
 }
 
 // finish reaches a terminal node.

@@ -48,6 +48,8 @@ type modelNode struct {
 	timeLeft   int64
 	retryAt    int64
 	waitUntil  int64
+	remindAt   int64
+	reminders  int
 	waitKey    string
 	first      string // the failure that the path to it leads on from
 	byExec     bool
@@ -122,6 +124,8 @@ func (n *modelNode) deadline() int64 {
 		return n.timeoutAt
 	case n.status == "CREATED":
 		return n.retryAt
+	case n.status == "WAITING" && n.remindAt != 0:
+		return n.remindAt // earlier than the end
 	case n.status == "WAITING":
 		return n.waitUntil
 	}

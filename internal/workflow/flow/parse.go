@@ -153,6 +153,10 @@ var strictly = json.WithUnmarshalers(json.JoinUnmarshalers(
 		*m = new(Message)
 		return wantObject(d)
 	}),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, r **Remind) error {
+		*r = new(Remind)
+		return wantObject(d)
+	}),
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, c **OnCancel) error {
 		*c = new(OnCancel)
 		return wantObject(d)
@@ -188,7 +192,7 @@ var strictly = json.WithUnmarshalers(json.JoinUnmarshalers(
 		}
 		err = span.UnmarshalText([]byte(s))
 		switch d.StackPointer().LastToken() {
-		case "timeout", "for":
+		case "timeout", "for", "after", "every":
 			if err == nil && *span <= 0 {
 				err = errors.New("must be more than 0s")
 			}

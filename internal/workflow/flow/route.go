@@ -134,9 +134,10 @@ func (r *router) enter(i, from int) {
 			r.fail(i, e)
 		default:
 			r.d.emit(&NodeReady{NodeID: n.ID, On: r.on, FailedNodeID: r.failed})
+			until := after(r.d.facts.Now, max(p.spec.Timeout, p.spec.For))
 			r.d.emit(&NodeWaiting{
 				NodeID: n.ID, WaitKey: p.spec.WaitKey, Prompt: prompt, Assignees: p.spec.Assignees,
-				WaitUntil: after(r.d.facts.Now, max(p.spec.Timeout, p.spec.For)), Awaits: awaited,
+				WaitUntil: until, RemindAt: p.spec.Remind.next(r.d.facts.Now, 0, until), Awaits: awaited,
 			})
 		}
 	case ForkKind:

@@ -85,6 +85,8 @@ type Node struct {
 	TimeLeft    Time       `json:"timeLeft,omitzero"` // of the timeout, in ms, while a Task is WAITING
 	RetryAt     Time       `json:"retryAt,omitzero"`  // set between a failed attempt and the next NODE_READY
 	WaitUntil   Time       `json:"waitUntil,omitzero"`
+	Reminders   int        `json:"reminders,omitzero"` // so far
+	RemindAt    Time       `json:"nextReminderAt,omitzero"`
 	WaitKey     string     `json:"waitKey,omitempty"`
 	Prompt      Blob       `json:"prompt,omitzero"`
 	Assignees   *Assignees `json:"assignees,omitempty"`  // who may resume it; nil: everybody

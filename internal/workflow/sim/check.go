@@ -84,8 +84,8 @@ func (a *audit) checkWaits() {
 			n++
 			row, ok := a.w.mem.waits[engine.WaitRef{Tenant: x.tenant, Execution: x.num, Node: node.ID}]
 			if !ok || row.Since != node.Cause.At || row.Until != node.WaitUntil || row.WaitKey != node.WaitKey ||
-				row.GraphID != x.state.GraphID || row.Assignees.String() != node.Assignees.String() ||
-				row.Awaits.String() != node.Awaits.String() {
+				row.Reminders != node.Reminders || row.RemindAt != node.RemindAt || row.GraphID != x.state.GraphID ||
+				row.Assignees.String() != node.Assignees.String() || row.Awaits.String() != node.Awaits.String() {
 				a.w.fail("node %s of %s waits, and its row is %+v", node.ID, short(x.state.Execution), row)
 			}
 		}

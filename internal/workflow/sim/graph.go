@@ -147,6 +147,10 @@ func (a *author) wait() part {
 	case 1:
 		spec.For = flow.Duration(time.Duration(1+a.rng.IntN(120)) * time.Second)
 	}
+	if spec.For == 0 && a.one(3) {
+		after := time.Duration(1+a.rng.IntN(60)) * time.Second
+		spec.Remind = &flow.Remind{After: flow.Duration(after), Max: a.rng.IntN(4)}
+	}
 	if a.one(3) {
 		spec.Prompt = &flow.Prompt{Title: "Well?", Fields: map[string]string{"n": "has(input.n) ? input.n : 0.0"}}
 	}

@@ -48,9 +48,10 @@ func fillTables(ctx context.Context, tx *sqldb.Tx) error {
 			CASE WHEN n % 10 = 0 THEN n ELSE 0 END, 1 FROM generate_series(1, 20000) n`,
 		`UPDATE engine_execution SET correlation_id = 'c' || num, business_key = 'k' || num, outcome = 'o' || num % 7,
 			error_code = 'e' || num % 9, waiting = num % 2`,
-		`INSERT INTO engine_wait (tenant, execution, node, graph_id, created_at, since, until, wait_key, prompt,
-			prompt_seq, prompt_size, assignees)
-			SELECT 't', n, 'n' || n % 7, 'g' || n % 20, n, n, 0, '', '', 0, 0, '' FROM generate_series(1, 20000) n`,
+		`INSERT INTO engine_wait (tenant, execution, node, graph_id, created_at, since, until, reminders, remind_at,
+			wait_key, prompt, prompt_seq, prompt_size, assignees)
+			SELECT 't', n, 'n' || n % 7, 'g' || n % 20, n, n, 0, 0, 0, '', '', 0, 0, ''
+			FROM generate_series(1, 20000) n`,
 		`INSERT INTO engine_label (tenant, label, created_at, execution)
 			SELECT 't', 'l' || m || '=' || n % 7, n, n FROM generate_series(1, 20000) n, generate_series(1, 3) m`,
 		`INSERT INTO engine_log (execution, commit_no, first_seq, last_seq, body)

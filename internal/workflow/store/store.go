@@ -33,6 +33,9 @@ type Config struct {
 	// Awaits is called after a commit for each wait in it that asks for a message; it must only notify. nil: nobody is
 	// notified.
 	Awaits func(tenant string, of flow.Awaited)
+	// Waiting gives the statement that notes elsewhere that a node waits, or that there was a reminder of it, in the
+	// transaction that says so; false: this one is not noted. nil: none is.
+	Waiting func(*engine.WaitRow) (sqldb.Stmt, bool)
 }
 
 // Store is the engine's store on a database. engine.Store and engine.Tx say what the methods promise that
@@ -48,6 +51,7 @@ type Store struct {
 	canceled   func([]engine.Canceled) ([]sqldb.Stmt, error)
 	ended      func(*engine.Head) (sqldb.Stmt, bool)
 	awaits     func(tenant string, of flow.Awaited)
+	waiting    func(*engine.WaitRow) (sqldb.Stmt, bool)
 	publishing publishing
 	tail       tail       // on SQLite
 	recent     recentRows // on PostgreSQL
@@ -87,7 +91,8 @@ func New(db *sqldb.DB, cfg Config) *Store {
 	return &Store{
 		db: db, dialect: dialect, pg: dialect == sqldb.Postgres, retention: flow.Time(cfg.KeyRetention.Milliseconds()),
 		last: -1, number: -1, patience: patience, silent: cfg.Silent, canceled: cfg.Canceled, ended: cfg.Ended,
-		awaits: cfg.Awaits,
+		awaits:  cfg.Awaits,
+		waiting: cfg.Waiting,
 	}
 }
 
@@ -96,6 +101,14 @@ func New(db *sqldb.DB, cfg Config) *Store {
 func (s *Store) notes(sql *sqldb.Tx, b *engine.Batch) (stmts []sqldb.Stmt, err error) {
 	stmts = waits(b)
 	s.notifyAwaits(sql, b)
+	for i := range b.Waits {
+		if s.waiting == nil || b.Waits[i].Event.IsZero() {
+			continue
+		}
+		if stmt, ok := s.waiting(&b.Waits[i]); ok {
+			stmts = append(stmts, stmt)
+		}
+	}
 	if s.canceled != nil && len(b.Canceled) > 0 {
 		more, err := s.canceled(b.Canceled)
 		if err != nil {

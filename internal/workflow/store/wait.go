@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	waitColumns = "graph_id, created_at, since, until, wait_key, prompt, prompt_seq, prompt_size, assignees, " +
-		"message_name, message_key"
+	waitColumns = "graph_id, created_at, since, until, reminders, remind_at, wait_key, prompt, prompt_seq, " +
+		"prompt_size, assignees, message_name, message_key"
 	insertWait = "INSERT INTO engine_wait (tenant, execution, node, " + waitColumns + ")" +
-		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
 	deleteWait     = "DELETE FROM engine_wait WHERE tenant = $1 AND execution = $2 AND node = $3"
 	insertAssignee = "INSERT INTO engine_assignee (tenant, assignee, execution, node) VALUES ($1, $2, $3, $4)"
 	deleteAssignee = "DELETE FROM engine_assignee WHERE tenant = $1 AND execution = $2 AND node = $3"
@@ -39,9 +39,9 @@ func waits(b *engine.Batch) (stmts []sqldb.Stmt) {
 		}
 		awaited := cmp.Or(w.Awaits, &flow.Awaited{})
 		stmts = append(stmts, sqldb.Stmt{Query: insertWait, Args: []any{
-			w.Tenant, w.Execution, w.Node, w.GraphID, int64(w.CreatedAt), int64(w.Since), int64(w.Until), w.WaitKey,
-			string(w.Prompt), int64(w.PromptRef.Seq), w.PromptRef.Size, assignees, awaited.Name,
-			awaited.Key,
+			w.Tenant, w.Execution, w.Node, w.GraphID, int64(w.CreatedAt), int64(w.Since), int64(w.Until),
+			w.Reminders, int64(w.RemindAt), w.WaitKey, string(w.Prompt), int64(w.PromptRef.Seq), w.PromptRef.Size,
+			assignees, awaited.Name, awaited.Key,
 		}})
 		if w.Assignees == nil {
 			continue
@@ -134,15 +134,16 @@ func (s *Store) WaitsOf(
 func scanWait(row *sqldb.Row) (w engine.WaitRow, err error) {
 	var prompt, assignees string
 	var awaited flow.Awaited
-	var seq, size int64
+	var seq, size, reminders int64
 	err = row.Scan(&w.Execution, &w.Node, &w.GraphID, (*int64)(&w.CreatedAt), (*int64)(&w.Since), (*int64)(&w.Until),
-		&w.WaitKey, &prompt, &seq, &size, &assignees, &awaited.Name, &awaited.Key)
+		&reminders, (*int64)(&w.RemindAt), &w.WaitKey, &prompt, &seq, &size, &assignees, &awaited.Name, &awaited.Key)
 	if err != nil {
 		return w, err
 	}
 	if prompt != "" {
 		w.Prompt = flow.Data(prompt)
 	}
+	w.Reminders = int(reminders)
 	w.PromptRef = engine.PromptRef{Seq: uint64(seq), Size: int(size)}
 	if awaited.Name != "" {
 		w.Awaits = &awaited

@@ -19,6 +19,7 @@ func waits(t *testing.T, s *suite) {
 		}
 	}
 	ask, pay, sign, far := row(first, "ask", 20), row(first, "pay", 10), row(second, "ask", 20), row(other, "ask", 1)
+	ask.Reminders, ask.RemindAt = 2, 50
 	ask.Until, ask.WaitKey, ask.Prompt = 99, "k", flow.Data(`{"title":"Ä?"}`)
 	ask.Assignees = &flow.Assignees{Users: []string{"ann"}, Roles: []string{"boss", "cfo"}}
 	sign.Assignees = &flow.Assignees{Groups: []string{"ann"}}

@@ -1,0 +1,7 @@
+-- Reminders of nodes that wait.
+
+-- +goose Up
+
+-- reminders is how many there were, remind_at when the next one comes; 0: none does.
+ALTER TABLE engine_wait ADD COLUMN reminders bigint NOT NULL DEFAULT 0;
+ALTER TABLE engine_wait ADD COLUMN remind_at bigint NOT NULL DEFAULT 0;
