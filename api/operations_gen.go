@@ -237,6 +237,7 @@ var operations = []Operation{
 	},
 	{"listStrategies", "GET", "/gui/strategies", "recheck", "pdca:read", "pdca.read", "", false},
 	{"health", "GET", "/healthz", "core", "", "server", "", false},
+	{"getCaller", "GET", "/me", "core", "", "executions.read", "", false},
 	{"listMessages", "GET", "/messages", "core", "messages:read", "messages.read", "", false},
 	{"sendMessage", "POST", "/messages", "core", "messages:write", "messages.write", "X-Idempotency-Key", true},
 	{"getMessage", "GET", "/messages/{id}", "core", "messages:read", "messages.read", "", false},

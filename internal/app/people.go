@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"renga.dev/renga/internal/httpapi"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -28,4 +29,19 @@ func (a *App) people(ctx context.Context, tenant, subject string, p *flow.Princi
 		}
 		return nil
 	})
+}
+
+// person is the user of the tenant's metadata that a subject is, if there is one and it is active.
+func (a *App) person(ctx context.Context, tenant, subject string) (p httpapi.Person, err error) {
+	err = a.DB.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		m, err := a.models.Model(ctx, tx, tenant)
+		if err != nil {
+			return err
+		}
+		if u := m.Who(subject); u != nil && u.IsActive {
+			p = httpapi.Person{ID: u.ID, Name: u.Name}
+		}
+		return nil
+	})
+	return p, err
 }

@@ -53,6 +53,7 @@ type Commands struct {
 	Audit      auditCmd      `cmd:"" help:"Read the audit log."`
 	Worker     workerCmd     `cmd:"" help:"Run a worker."`
 	Tasks      tasksCmd      `cmd:"" help:"Work tasks by hand."`
+	Whoami     whoamiCmd     `cmd:"" help:"Say who you are to the server."`
 	Token      tokenCmd      `cmd:"" help:"Make a token and keys, for development and tests."`
 	Completion completionCmd `cmd:"" help:"Print a script that lets a shell complete commands and flags."`
 	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:"all"`

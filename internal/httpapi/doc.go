@@ -83,6 +83,7 @@ type Config struct {
 	Reserved func(queue string) bool // queues of the server itself, which no graph may name; nil: none
 	// People adds what a user is called elsewhere, and its roles and groups; nil: there is no list of people
 	People func(ctx context.Context, tenant, subject string, p *flow.Principal) error
+	About  About
 	Seals  *seal.Seals // of cursors and positions; nil: some that are good in this process alone
 }
 
@@ -100,6 +101,10 @@ func New(cfg Config) *API {
 	if cfg.Seals == nil {
 		cfg.Seals = seal.Fixed(nil)
 	}
+	if cfg.About.Now == nil {
+		cfg.About.Now = time.Now
+	}
+	cfg.About.Auth = cmp.Or(cfg.About.Auth, gate.ModeNone)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.Stalled == nil {
 		cfg.Stalled = func() {}
@@ -113,6 +118,7 @@ func New(cfg Config) *API {
 // Routes is the route table of the surface.
 func (a *API) Routes() []gate.Route {
 	routes := []gate.Route{
+		{Operation: "getCaller", Do: rest.NoQuery(a.me)},
 		{Operation: "listExecutions", Heavy: true, Do: a.list},
 		{Operation: "listWaits", Heavy: true, Do: a.waits},
 		{Operation: "getExecution", Do: a.execution},

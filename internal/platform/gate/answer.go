@@ -38,9 +38,16 @@ func (x *exchange) write(ctx context.Context, reply Reply, err error) {
 	if err == nil && raw == nil && reply.Body != nil {
 		raw, err = json.Marshal(reply.Body, json.Deterministic(true))
 	}
+	size := len(raw)
+	if err == nil {
+		for name, values := range reply.Header {
+			x.w.Header()[name] = values
+		}
+		raw = compressed(raw, x.w.Header(), x.r.Header)
+	}
 	x.yield() // a caller that reads slowly holds up nobody
 	if x.route != nil {
-		x.route.large.note(x.call.Principal.Tenant, len(raw), x.ended)
+		x.route.large.note(x.call.Principal.Tenant, size, x.ended)
 	}
 	if err != nil {
 		x.refuse(err)
@@ -49,9 +56,6 @@ func (x *exchange) write(ctx context.Context, reply Reply, err error) {
 	x.status = reply.Status
 	if x.status == 0 {
 		x.status = http.StatusOK
-	}
-	for name, values := range reply.Header {
-		x.w.Header()[name] = values
 	}
 	x.send(kind, raw)
 }
