@@ -20,7 +20,8 @@ const (
 	MaxAttemptEvents = 200_000 // events that attempts are computed from
 	MaxBriefBranches = 20      // of a list of branches in a brief payload
 
-	eventChunk = 1_000 // events that are read at a time
+	eventChunk   = 1_000  // events that a page with filters reads at a time
+	attemptChunk = 10_000 // those that attempts read: a commit with many events is parsed once
 )
 
 // logPage is a page of the log.
@@ -199,7 +200,7 @@ func (a *API) attempts(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	out := attemptsView{ExecutionID: id}
 	for last := uint64(1); out.Seq < last && out.Seq < MaxAttemptEvents; {
 		var events []flow.Event
-		events, last, err = a.cfg.Reads.Events(ctx, c.Principal.Tenant, id, out.Seq+1, eventChunk)
+		events, last, err = a.cfg.Reads.Events(ctx, c.Principal.Tenant, id, out.Seq+1, attemptChunk)
 		if err != nil {
 			return gate.Reply{}, err
 		}
