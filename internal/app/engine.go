@@ -20,6 +20,7 @@ func (a *App) newEngine() *Part {
 	stored := store.Config{
 		KeyRetention: a.cfg.KeyRetention, Silent: a.cfg.Silent, Canceled: noteCancels,
 		Ended:   func(h *engine.Head) (sqldb.Stmt, bool) { return a.parts.executionEnded(h) },
+		Late:    func(l *engine.Late) (sqldb.Stmt, func(), error) { return a.Messages.Late(l) },
 		Waiting: func(w *engine.WaitRow) (sqldb.Stmt, bool) { return a.Automation.Waiting(w) },
 		Awaits:  func(tenant string, of flow.Awaited) { a.Messages.Awaits(tenant, of) },
 	}

@@ -115,6 +115,8 @@ func ParseDraft(body []byte) (Draft, error) {
 		return d, invalid("messageId", "messageId must be 1 to %d printable ASCII characters", MaxID)
 	case d.Name == "":
 		return d, invalid("name", "name is missing: the name of the message that nodes wait for")
+	case d.Name == LateResult:
+		return d, invalid("name", "messages named %s come from the server alone; choose another name", LateResult)
 	case !canonical.Name(d.Name):
 		return d, invalid("name", "name must be 1 to %d of A-Z a-z 0-9 . _ -", canonical.MaxName)
 	case !flow.ValidMessageKey(d.Key):

@@ -321,8 +321,9 @@ func (r *rig) raceOnce(i int, id *flow.ID) {
 
 func TestWhatIsNoMessageIsRefused(t *testing.T) {
 	for body, field := range map[string]string{
-		`{}`:             "name",
-		`{"name":"a b"}`: "name",
+		`{}`:                     "name",
+		`{"name":"a b"}`:         "name",
+		`{"name":"late-result"}`: "name",
 		`{"name":"a","key":"` + strings.Repeat("k", 201) + `"}`:                  "key",
 		`{"name":"a","key":"\u0007"}`:                                            "key",
 		`{"name":"a","messageId":"ä"}`:                                           "messageId",

@@ -66,7 +66,8 @@ func newRig(t *testing.T, where sqldb.Config) *rig {
 		t.Fatal(err)
 	}
 	st := store.New(db, store.Config{
-		Silent: true, Awaits: func(tenant string, of flow.Awaited) { r.Awaits(tenant, of) },
+		Silent: true, Late: func(l *engine.Late) (sqldb.Stmt, func(), error) { return r.Late(l) },
+		Awaits: func(tenant string, of flow.Awaited) { r.Awaits(tenant, of) },
 	})
 	if db.Dialect() == sqldb.SQLite {
 		r.engine = engine.New(st, r, engine.Config{Exclusive: true})

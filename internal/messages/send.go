@@ -164,12 +164,22 @@ func (s *sending) insert(ctx context.Context, tx *sqldb.Tx) error {
 	if err != nil {
 		return err
 	}
-	n, err := tx.Exec(ctx, `INSERT INTO messages_message (tenant_id, `+columns+`, payload)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (tenant_id, id) DO NOTHING`,
-		s.tenant, s.ID, s.Name, s.Key, s.State, deliveries, s.Reason, s.Sender, s.CorrelationID, s.ReceivedAt,
-		s.ExpiresAt, s.DecidedAt, string(s.Payload))
+	stmt := s.row(s.tenant, deliveries)
+	n, err := tx.Exec(ctx, stmt.Query, stmt.Args...)
 	if err == nil && n == 0 {
 		err = errChanged
 	}
 	return err
+}
+
+// row inserts a message, unless there is one with its id.
+func (m *Message) row(tenant, deliveries string) sqldb.Stmt {
+	return sqldb.Stmt{
+		Query: `INSERT INTO messages_message (tenant_id, ` + columns + `, payload)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (tenant_id, id) DO NOTHING`,
+		Args: []any{
+			tenant, m.ID, m.Name, m.Key, m.State, deliveries, m.Reason, m.Sender, m.CorrelationID, m.ReceivedAt,
+			m.ExpiresAt, m.DecidedAt, string(m.Payload),
+		},
+	}
 }

@@ -68,6 +68,9 @@ func (b *batch) closeRow(ent *entry, open *openRow, out *Batch) error {
 				Reason: ent.state.CancelReason, CorrelationID: r.Corr, Seq: r.CancelSeq,
 			})
 		}
+		if r.Late != nil && !ent.state.Compensation.IsZero() {
+			out.Late = append(out.Late, Late{ent.tenant, ent.state.Execution, ent.state.CorrelationID, *r.Late})
+		}
 	}
 	if row.LastSeq >= row.FirstSeq {
 		b.notePublication(ent, open, out)

@@ -227,6 +227,15 @@ type Batch struct {
 	Waits  []WaitRow // inserted, after Waited is deleted
 
 	Canceled []Canceled // what to note elsewhere of the rows in Log
+	Late     []Late     // the same: results for those who clean up
+}
+
+// Late is a result that came too late, of an execution whose cancel has started another one to clean up.
+type Late struct {
+	Tenant        string  `json:"-"`
+	Execution     flow.ID `json:"executionId"`
+	CorrelationID string  `json:"-"` // of the execution
+	LateResult
 }
 
 // Canceled is an execution that a command has canceled. A command that was repeated, or

@@ -27,6 +27,9 @@ type Config struct {
 	// Canceled gives the statements that note elsewhere what a batch has canceled; they
 	// share its transaction. nil: it is noted nowhere.
 	Canceled func([]engine.Canceled) ([]sqldb.Stmt, error)
+	// Late gives the statement that hands a late result to whoever cleans up, in the same transaction, and what to
+	// call after the commit. nil: nobody gets it.
+	Late func(*engine.Late) (stmt sqldb.Stmt, committed func(), err error)
 	// Ended gives the statement that notes elsewhere that an execution has ended, in the
 	// transaction that ends it; false: this one is not noted. nil: none is.
 	Ended func(*engine.Head) (sqldb.Stmt, bool)
@@ -49,6 +52,7 @@ type Store struct {
 	patience   time.Duration
 	silent     bool
 	canceled   func([]engine.Canceled) ([]sqldb.Stmt, error)
+	late       func(*engine.Late) (sqldb.Stmt, func(), error)
 	ended      func(*engine.Head) (sqldb.Stmt, bool)
 	awaits     func(tenant string, of flow.Awaited)
 	waiting    func(*engine.WaitRow) (sqldb.Stmt, bool)
@@ -91,8 +95,7 @@ func New(db *sqldb.DB, cfg Config) *Store {
 	return &Store{
 		db: db, dialect: dialect, pg: dialect == sqldb.Postgres, retention: flow.Time(cfg.KeyRetention.Milliseconds()),
 		last: -1, number: -1, patience: patience, silent: cfg.Silent, canceled: cfg.Canceled, ended: cfg.Ended,
-		awaits:  cfg.Awaits,
-		waiting: cfg.Waiting,
+		late: cfg.Late, awaits: cfg.Awaits, waiting: cfg.Waiting,
 	}
 }
 
@@ -115,6 +118,17 @@ func (s *Store) notes(sql *sqldb.Tx, b *engine.Batch) (stmts []sqldb.Stmt, err e
 			return nil, fault.Wrap("store.canceled", err)
 		}
 		stmts = append(stmts, more...)
+	}
+	for i := range b.Late {
+		if s.late == nil {
+			break
+		}
+		stmt, committed, err := s.late(&b.Late[i])
+		if err != nil {
+			return nil, fault.Wrap("store.late", err)
+		}
+		stmts = append(stmts, stmt)
+		sql.OnCommit(committed)
 	}
 	if s.ended == nil {
 		return stmts, nil
