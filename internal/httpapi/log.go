@@ -64,7 +64,7 @@ func (lq *logQuery) wants(ev *flow.Event) bool {
 // log reads which part of a log is asked for. The log has no gaps, so a page is a range of sequence numbers.
 func (q query) log() logQuery {
 	lq := logQuery{size: q.Int("page_size", 10, MaxEventPage, 50), number: 1, scans: MaxScannedEvents}
-	page, after := q.Int("page", 1, math.MaxInt32, 1), q.Int("after", 0, math.MaxInt, 0)
+	page, after := q.Int("page", 1, rest.LastPage, 1), q.Int("after", 0, math.MaxInt, 0)
 	if types := q.Words("type", flow.TypeNames()...); types != nil {
 		lq.types = map[string]bool{}
 		for _, name := range types {

@@ -12,7 +12,7 @@ const (
 	minSize     = 10
 	maxSize     = 100
 	defaultSize = 50
-	lastPage    = 1_000_000_000
+	LastPage    = 1_000_000_000
 )
 
 // Page is the page of a list that is asked for.
@@ -26,7 +26,7 @@ func ReadPage(c *gate.Call, may ...string) (*Query, Page) {
 
 // Page is the page that the parameters page and page_size ask for.
 func (q *Query) Page() Page {
-	return Page{Number: q.Int("page", 1, lastPage, 1), Size: q.PageSize()}
+	return Page{Number: q.Int("page", 1, LastPage, 1), Size: q.PageSize()}
 }
 
 // PageSize is how many rows the parameter page_size asks for.
