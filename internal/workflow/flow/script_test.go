@@ -70,6 +70,9 @@ type script struct {
 	state State
 	log   []Event
 	out   strings.Builder
+
+	played  []played
+	refused []refusedAt
 }
 
 // scriptZero is the instant that scripts count from.
@@ -77,7 +80,9 @@ var scriptZero = At(time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC))
 
 var scriptActor = Actor{Kind: KindUser, ID: "ann"}
 
-func runScript(t *testing.T, text string) string {
+func runScript(t *testing.T, text string) string { return playScript(t, text).out.String() }
+
+func playScript(t *testing.T, text string) *script {
 	s := &script{t: t, now: scriptZero}
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i := 0; i < len(lines); i++ {
@@ -102,11 +107,13 @@ func runScript(t *testing.T, text string) string {
 			s.command(line)
 		}
 	}
-	return s.out.String()
+	s.keep()
+	return s
 }
 
 func (s *script) graph(text string) {
 	s.t.Helper()
+	s.keep()
 	s.plan = compileGraph(s.t, text)
 	s.state, s.log, s.now = State{}, nil, scriptZero
 }
@@ -137,6 +144,7 @@ func (s *script) command(line string) {
 	case "state":
 		s.show(describeState(&s.state))
 	case "create", "run":
+		s.keep()
 		s.state, s.log = State{}, nil
 		s.runs++
 		var labels Labels
@@ -232,6 +240,7 @@ func (s *script) answer(events []Event, err error) {
 	s.t.Helper()
 	var refused *Refusal
 	if errors.As(err, &refused) {
+		s.refused = append(s.refused, refusedAt{s.state.Seq, refused.Command, refused.Node, refused})
 		at := refused.Cause.Seq
 		if refused.Guard == GuardCancelFence {
 			at = refused.Fence
