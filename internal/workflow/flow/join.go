@@ -113,22 +113,76 @@ func (r *router) judge(p *planNode, u *JoinGateUpdated) *Error {
 		impossible = len(u.Completed) < done
 	}
 	if !u.Passable && impossible {
-		return notPassable(p, u)
+		return r.notPassable(p, u)
 	}
 	return nil
 }
 
-func notPassable(p *planNode, u *JoinGateUpdated) *Error {
-	detail, err := json.Marshal(struct {
-		Failed   []string `json:"failed"`
-		Canceled []string `json:"canceled"`
-	}{u.Failed, u.Canceled})
-	if err != nil {
-		detail = nil // cannot be: names of nodes are plain ASCII
+// gateDetail is the detail of the error of a Join that can pass no more.
+type gateDetail struct {
+	Failed   []string `json:"failed"`
+	Canceled []string `json:"canceled"`
+	Cause    *failure `json:"cause,omitempty"`
+}
+
+// failure is that of a node, as the error of a Join names it.
+type failure struct {
+	NodeID  string `json:"nodeId"`
+	Code    string `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+func (r *router) notPassable(p *planNode, u *JoinGateUpdated) *Error {
+	text := fmt.Sprintf("Join %s (%s) can no longer be passed", p.spec.NodeID, p.spec.Policy)
+	detail := gateDetail{Failed: u.Failed, Canceled: u.Canceled, Cause: r.cause(p.peer, u.Failed)}
+	if c := detail.Cause; c != nil {
+		text += ": node " + c.NodeID + " failed"
+		if c.Code != "" {
+			text += " with " + c.Code
+		}
 	}
-	return &Error{
-		Code:    CodeNotPassable,
-		Message: fmt.Sprintf("Join %s (%s) can no longer be passed.", p.spec.NodeID, p.spec.Policy),
-		Detail:  detail,
+	e := &Error{Code: CodeNotPassable, Message: text + "."}
+	if raw, err := json.Marshal(&detail); err == nil { // it cannot fail: texts are valid UTF-8
+		e.Detail = raw
 	}
+	return e
+}
+
+// cause is the first of the failures that ended these branches of a fork. That of a Join in a branch is its own cause.
+func (r *router) cause(fork int, failed []string) *failure {
+	last := make(map[string]*Node, len(failed)) // what failed last in a branch ended it
+	for _, i := range r.d.plan.nodes[fork].inside {
+		n, in := r.d.Nodes[i], r.d.plan.nodes[i].frame
+		if n.Status != NodeIsFailed || in.fork != fork {
+			continue
+		}
+		head := r.d.Nodes[in.head].ID
+		if before := last[head]; before == nil || before.Cause.Seq < n.Cause.Seq {
+			last[head] = n
+		}
+	}
+	var first *Node
+	for _, head := range failed {
+		if n := last[head]; n != nil && (first == nil || n.Cause.Seq < first.Cause.Seq) {
+			first = n
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return causeOf(first)
+}
+
+func causeOf(n *Node) *failure {
+	c := &failure{NodeID: n.ID}
+	if n.Error == nil {
+		return c
+	}
+	var detail gateDetail
+	if n.Gate != nil && n.Error.Code == CodeNotPassable && json.Unmarshal(n.Error.Detail, &detail) == nil &&
+		detail.Cause != nil {
+		return detail.Cause
+	}
+	c.Code, c.Message = n.Error.Code, n.Error.Message
+	return c
 }

@@ -148,3 +148,36 @@ func TestAJoinCancelsInTheOrderOfTheNodes(t *testing.T) {
 		t.Errorf("cancelled in the order %v, want %v", got, want)
 	}
 }
+
+// The error of a Join names the first failure that ended a branch of its fork, also out of a fork inside of it.
+func TestAJoinNamesTheFailureThatEndedItsFirstBranch(t *testing.T) {
+	p := compiled(t, Graph{
+		Nodes: []NodeSpec{
+			{NodeID: "start", Type: StartKind}, {NodeID: "f", Type: ForkKind}, {NodeID: "x", Type: TaskKind},
+			{NodeID: "x2", Type: TaskKind}, {NodeID: "g", Type: ForkKind}, {NodeID: "a", Type: TaskKind},
+			{NodeID: "b", Type: TaskKind}, {NodeID: "k", Type: JoinKind},
+			{NodeID: "j", Type: JoinKind, Policy: AnySuccess}, {NodeID: "ok", Type: SuccessKind},
+		},
+		Edges: []Edge{
+			{From: "start", To: "f"}, {From: "f", To: "x"}, {From: "f", To: "g"}, {From: "x", To: "j"},
+			{From: "x", To: "x2", On: OnFailure}, {From: "x2", To: "j"}, {From: "g", To: "a"}, {From: "g", To: "b"},
+			{From: "a", To: "k"}, {From: "b", To: "k"}, {From: "k", To: "j"}, {From: "j", To: "ok"},
+		},
+	})
+	s, f := begun(t, p, nil)
+	for _, step := range []struct{ node, code, message string }{
+		{"x", "DEALT_WITH", ""}, {"a", "NO_MONEY", "the card is empty"}, {"x2", "LATER", ""},
+	} {
+		s = apply(t, s, StartNode{Node: step.node, Attempt: 1}, f)
+		s = apply(t, s, Fail{Node: step.node, Attempt: 1, Error: &Error{Code: step.code, Message: step.message}}, f)
+	}
+	const want = `{"failed":["x","g"],"canceled":[],` +
+		`"cause":{"nodeId":"a","code":"NO_MONEY","message":"the card is empty"}}`
+	if s.Status != Failed || s.FailedNode != "j" || string(s.Error.Detail) != want {
+		t.Errorf("%v at %s: %s, want %s", s.Status, s.FailedNode, s.Error.Detail, want)
+	}
+	const text = "Join j (ANY_SUCCESS) can no longer be passed: node a failed with NO_MONEY."
+	if s.Error.Message != text {
+		t.Errorf("got %q, want %q", s.Error.Message, text)
+	}
+}

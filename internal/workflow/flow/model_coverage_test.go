@@ -47,7 +47,7 @@ func mustBeSeen() []string {
 		"retried", "retry became ready", "no retry after E1", "no retry after ERR_TIMEOUT",
 		"no retry after a final error", "next started", "next found nothing", "no such node", "data held by reference",
 		"failed with E1", "failed with ERR_TIMEOUT", "failed with ERR_EXPRESSION", "failed with NO_EDGE",
-		"failed with JOIN_NOT_PASSABLE",
+		"failed with JOIN_NOT_PASSABLE", "cause of a Join in a Join",
 		"an earlier failure is remembered", "a Task declares its input", "the input of a Task failed",
 		"a Wait shows fields", "the prompt of a Wait failed", "output does not fit",
 		"failure edge taken", "failure edge taken after a node was cancelled",

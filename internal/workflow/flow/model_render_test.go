@@ -97,11 +97,18 @@ func detail(e *flow.Error) string {
 	if code(e) != "JOIN_NOT_PASSABLE" {
 		return ""
 	}
-	var lists map[string][]string
-	if err := json.Unmarshal(e.Detail, &lists); err != nil {
+	var detail struct {
+		Failed, Canceled []string
+		Cause            *struct{ NodeID, Code string }
+	}
+	if err := json.Unmarshal(e.Detail, &detail); err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf(" failed=%s canceled=%s", names(lists["failed"]), names(lists["canceled"]))
+	cause := ""
+	if c := detail.Cause; c != nil {
+		cause = c.NodeID + "/" + c.Code
+	}
+	return fmt.Sprintf(" failed=%s canceled=%s cause=%s", names(detail.Failed), names(detail.Canceled), cause)
 }
 
 // text is the state of the code in the words of the model.

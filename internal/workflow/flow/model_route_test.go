@@ -306,7 +306,8 @@ func (m *model) detail(n *modelNode) string {
 	if n.code != "JOIN_NOT_PASSABLE" {
 		return ""
 	}
-	return fmt.Sprintf(" failed=%s canceled=%s", names(n.gate.list("failed")), names(n.gate.list("canceled")))
+	return fmt.Sprintf(" failed=%s canceled=%s cause=%s", names(n.gate.list("failed")), names(n.gate.list("canceled")),
+		n.gate.cause)
 }
 
 // pause is how long a Task waits after its nth attempt.
@@ -331,6 +332,7 @@ func (m *model) afterFailure(id, code, to string) {
 		m.note("failure edge taken")
 		m.enter(to, id, flow.OnFailure)
 	case p != nil:
+		m.failBranch(m.nodes[m.shape.join[p.fork]].gate, m.nodes[id])
 		m.endBranch(m.shape.join[p.fork], p.head, "failed")
 	default:
 		m.failExecution(id, code)
@@ -397,6 +399,18 @@ func (m *model) closeFork(join string) {
 			m.note("live branch closed by " + string(m.nodes[join].Policy))
 			m.cancelNode(n, "")
 		}
+	}
+}
+
+// failBranch notes the first failure that ended a branch of a Join; a Join in a branch has its own.
+func (m *model) failBranch(g *modelGate, n *modelNode) {
+	cause := n.NodeID + "/" + n.code
+	if n.gate != nil && n.gate.cause != "" && n.code == "JOIN_NOT_PASSABLE" {
+		cause = n.gate.cause
+		m.note("cause of a Join in a Join")
+	}
+	if g.cause == "" {
+		g.cause = cause
 	}
 }
 

@@ -63,6 +63,7 @@ type modelNode struct {
 type modelGate struct {
 	expected []string
 	end      map[string]string // completed, failed or canceled
+	cause    string            // the first failure that ended a branch
 	told     bool              // it was in an event
 	decided  bool              // nothing that its branches do matters any more
 }
