@@ -1,0 +1,4 @@
+export { useStream, type UseStream } from "./useStream";
+export { useLiveState, report, type State } from "./status";
+export { type Frame } from "./sse";
+export { Coalescer } from "./frames";

@@ -1,0 +1,36 @@
+import { catalogue } from "../../words";
+
+export const text = catalogue(
+  {
+    id: "Execution",
+    status: "Status",
+    graph: "Graph",
+    key: "Key",
+    created: "Created",
+    took: "Took",
+    total: (n: string) => `${n} executions`,
+    correlation: "Correlation id",
+    businessKey: "Business key",
+    errorCode: "Error code",
+    waiting: "Waiting",
+    waitingYes: "A node waits for somebody",
+    emptyTitle: "No execution matches",
+    empty: "Change the filters, or create one.",
+  },
+  {
+    id: "実行",
+    status: "状態",
+    graph: "グラフ",
+    key: "キー",
+    created: "作成",
+    took: "所要時間",
+    total: (n) => `${n} 件の実行`,
+    correlation: "相関 ID",
+    businessKey: "業務キー",
+    errorCode: "エラーコード",
+    waiting: "待機",
+    waitingYes: "人を待つノードがある",
+    emptyTitle: "一致する実行はありません",
+    empty: "フィルターを変更するか、実行を作成してください。",
+  },
+);
