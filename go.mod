@@ -2,6 +2,8 @@ module renga.dev/renga
 
 go 1.26.0
 
+ignore ./web/node_modules
+
 require (
 	cel.dev/cel-go v0.33.1
 	github.com/MicahParks/keyfunc/v3 v3.8.2

@@ -45,6 +45,7 @@ var scopes = []string{
 }
 
 var operations = []Operation{
+	{"console", "GET", "/", "core", "", "server", "", false},
 	{
 		"deliverWorkflowEvent", "POST", "/api/workflow-events",
 		"workflow", "workflow:write", "workflow.events", "x-idempotency-key", false,
@@ -488,5 +489,6 @@ var operations = []Operation{
 		"sendTriggerEvent", "POST", "/triggers/{id}/events",
 		"core", "workflow:write", "workflow.events", "X-Idempotency-Key", false,
 	},
+	{"consolePage", "GET", "/ui/{rest}", "core", "", "server", "", false},
 	{"listWaits", "GET", "/waits", "core", "executions:read", "executions.read", "", false},
 }

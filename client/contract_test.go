@@ -22,6 +22,7 @@ import (
 var withoutMethod = map[string]string{
 	"health": "for those who watch over a process", "readiness": "for those who watch over a process",
 	"metrics": "for Prometheus", "contract": "for those who read it",
+	"console": "for browsers", "consolePage": "for browsers",
 	"downloadArtifact": "Rechecks.ArtifactURL gives its URL",
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/console"
 	"renga.dev/renga/internal/crm/approval"
 	"renga.dev/renga/internal/crm/automation"
 	"renga.dev/renga/internal/crm/metadata"
@@ -41,6 +42,7 @@ import (
 	"renga.dev/renga/internal/workflow/cancel"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/store"
+	"renga.dev/renga/web"
 )
 
 // Engine is one that has SQLite to itself, or several that share PostgreSQL with other processes.
@@ -152,7 +154,7 @@ func assemble(cfg Config, telemetry *gate.Telemetry) (a *App, err error) {
 	a.models = models
 	a.parts = parts{
 		a.newEngine(), a.newAudit(), a.newBus(models), a.newBulks(), a.newInbound(), a.newRechecks(), a.newSchedules(),
-		a.newMessages(),
+		a.newMessages(), a.newConsole(),
 	}
 	a.parts = append(a.parts, a.newServices(models)...)
 	if cfg.Airflow != nil {
@@ -302,6 +304,17 @@ func (a *App) newMessages() *Part {
 	return &Part{
 		Name: "messages", Tables: tablesOf(messages.Migration), Routes: a.Messages.Routes, Run: loops(a.Messages.Run),
 	}
+}
+
+// newConsole is the web console.
+func (a *App) newConsole() *Part {
+	return &Part{Name: "console", Routes: func() []gate.Route {
+		c, err := web.Open(Version)
+		if err != nil {
+			a.log.Warn("the web console is a plain page", "error", err)
+		}
+		return console.New(c, a.cfg.PublicURL).Routes()
+	}}
 }
 
 // newIdempotency deletes the idempotency keys of all services when they have expired. Its tables come

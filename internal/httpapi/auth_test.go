@@ -62,9 +62,9 @@ func (i issuer) bearer(claims jwt.MapClaims) []string {
 }
 
 // tokenRoutes are the routes that go by the caller's token; the others are those of
-// workflow events and of the events of triggers, which go by secrets.
+// workflow events and of the events of triggers, which go by secrets, and the pages of the console.
 func tokenRoutes() []gate.Route {
-	return slices.DeleteFunc(app.Routes(), func(r gate.Route) bool { return r.Pass != nil })
+	return slices.DeleteFunc(app.Routes(), func(r gate.Route) bool { return r.Pass != nil || r.Public })
 }
 
 // coreRoutes are those of them that go by the default audience and have the error shape
@@ -89,7 +89,7 @@ func TestWithoutATokenEverythingButThePublicPagesIs401(t *testing.T) {
 			t.Errorf("%s: there is no WWW-Authenticate", route.Pattern)
 		}
 	}
-	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/openapi.yaml"} {
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/openapi.yaml", "/", "/ui/queues"} {
 		s.get(path).is(200)
 	}
 }

@@ -65,7 +65,7 @@ type onlooker struct {
 }
 
 // everybodys are the path parameters that name the same for all tenants.
-var everybodys = []string{"object", "eventType", "memberType"}
+var everybodys = []string{"object", "eventType", "memberType", "rest"}
 
 // wide are the operations that describe the system as a whole, beside what they show of a
 // tenant: their answers depend on what others do, but name nobody.
@@ -105,6 +105,7 @@ func (o *onlooker) ask(s step, r request) {
 		o.borrow(r)
 	case s.Operation == "followEvents": // it does not end: see follow
 	case s.Operation == "contract": // its examples have ids of their own, and the story takes some
+	case s.Operation == "console", s.Operation == "consolePage": // no answer has the nonce of another
 	case len(names) == 0 && r.method == http.MethodGet:
 		o.same(s, r, other)
 	case len(names) == 0, o.makes(r.operation, names):

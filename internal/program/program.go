@@ -15,6 +15,7 @@ import (
 	"renga.dev/renga/internal/app"
 	"renga.dev/renga/internal/bench"
 	"renga.dev/renga/internal/cli"
+	"renga.dev/renga/web"
 )
 
 // commands is the command line: what runs a server here, what looks at its
@@ -80,16 +81,23 @@ func (versionCmd) Help() string {
   renga --version`
 }
 
-// Run prints the version and where the build came from.
+// Run prints the version, where the build came from, and which console is in it.
 func (versionCmd) Run(a *cli.App, s streams) error {
 	made := struct {
 		Version  string `json:"version"`
 		Revision string `json:"revision,omitzero"`
-	}{app.Version, revision()}
+		Console  string `json:"console"`
+	}{app.Version, revision(), consoleDigest()}
 	return a.Answer(made, func() error {
-		_, err := fmt.Fprintln(s.out, versionLine())
+		_, err := fmt.Fprintf(s.out, "%s\nconsole: %s\n", versionLine(), made.Console)
 		return err
 	})
+}
+
+// consoleDigest says which web console is in this build, by the digest of its sources; "none" when there is none.
+func consoleDigest() string {
+	c, _ := web.Open(app.Version) // without an archive it is none
+	return c.Digest
 }
 
 // versionLine is the version and where the build came from.

@@ -50,6 +50,8 @@ var imports = map[string][]string{
 	"api/contract":             {},
 	"api/contract/generate":    {"api/contract"},
 	"web":                      {},
+	"web/pack":                 {"web"},
+	"internal/console":         {"web", "internal/platform/gate", "internal/platform/fault"},
 	"docs":                     {},
 	"internal/platform/fault":  {},
 	"internal/platform/fair":   {},

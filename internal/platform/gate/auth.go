@@ -104,13 +104,13 @@ func (a *Auth) place(r *http.Request, e *entry) error {
 
 // foreign reports whether a page of another origin sent a request, by Sec-Fetch-Site or, of
 // browsers that do not send it, by Origin. Links to what only reads may be followed from
-// anywhere, and what is public be shown anywhere.
+// anywhere, and what is public be shown anywhere unless it is for our own pages.
 func (a *Auth) foreign(r *http.Request, e *entry) bool {
 	if len(r.Header["Sec-Fetch-Site"]) == 0 && len(r.Header["Origin"]) == 0 {
 		return false // no browser
 	}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		if e != nil && e.Public || followed(r) {
+		if e != nil && e.Public && !e.Own || followed(r) {
 			return false
 		}
 		read := *r

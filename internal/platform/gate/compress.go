@@ -40,6 +40,9 @@ func compressed(raw []byte, h, asked http.Header) []byte {
 	return out.Bytes()
 }
 
+// TakesGzip reports whether the caller accepts an answer that was compressed before.
+func (c *Call) TakesGzip() bool { return takesGzip(c.Request.Header) }
+
 // takesGzip reports whether a caller accepts answers that are compressed.
 func takesGzip(h http.Header) bool {
 	all := false

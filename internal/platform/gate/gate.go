@@ -119,6 +119,8 @@ func (g *Gate) add(e *entry, measure *instruments) error {
 		return fmt.Errorf("gate: pattern %q has no handler", e.Pattern)
 	case e.Public && e.Scope != "":
 		return fmt.Errorf("gate: pattern %q is public and asks for the scope %q", e.Pattern, e.Scope)
+	case e.Own && !e.Public:
+		return fmt.Errorf("gate: pattern %q is for our own pages and not public: it need not say so", e.Pattern)
 	case e.Pass != nil && e.Public:
 		return fmt.Errorf("gate: pattern %q has a pass of its own and is not public", e.Pattern)
 	case !e.Sunset.IsZero() && (e.Deprecated.IsZero() || e.Sunset.Sub(e.Deprecated) < MinNotice):

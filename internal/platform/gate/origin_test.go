@@ -14,6 +14,7 @@ func TestOtherWebOriginsAreRefused(t *testing.T) {
 		{Pattern: "POST /things", Public: true, Do: ok},
 		{Pattern: "GET /things", Pass: open, Do: ok},
 		{Pattern: "GET /file", Public: true, Do: ok},
+		{Pattern: "GET /page", Public: true, Own: true, Do: ok},
 		{Pattern: "POST /records/x", Surface: CRM, Public: true, Do: ok},
 		{Pattern: "POST /pdca/x", Surface: Recheck, Public: true, Do: ok},
 		{Pattern: "POST /api/workflow-events", Surface: Workflow, Pass: open, Do: ok},
@@ -61,8 +62,10 @@ func TestOtherWebOriginsAreRefused(t *testing.T) {
 				}
 			}
 			// What only reads is refused to pages; people follow links, and files are for everybody.
-			if w := d.ask("GET", "/things", "", headers...); (w.Code == 403) != (tc.refused && !tc.link) {
-				t.Errorf("mode %s, %s, GET: got %d %s", mode, name, w.Code, w.Body)
+			for _, path := range []string{"/things", "/page"} {
+				if w := d.ask("GET", path, "", headers...); (w.Code == 403) != (tc.refused && !tc.link) {
+					t.Errorf("mode %s, %s, GET %s: got %d %s", mode, name, path, w.Code, w.Body)
+				}
 			}
 			if w := d.ask("GET", "/file", "", headers...); w.Code != 200 {
 				t.Errorf("mode %s, %s, GET of a public file: got %d %s", mode, name, w.Code, w.Body)

@@ -36,6 +36,8 @@ type Route struct {
 	Stream    bool          // the handler writes to Call.Stream; its Reply is not looked at unless it wrote nothing
 	Whole     bool          // with Stream: all of it or an error; when Do fails after it began, the connection is cut
 	Public    bool          // no token is asked for
+	Own       bool          // with Public: not for pages of other origins, which may only link to it
+	Rest      bool          // the last {name} of the path takes all that is left of it, also nothing
 	Pass      Pass          // how callers are let in, in place of tokens and scopes; nil: by those
 	Foreign   bool          // senders cannot choose their headers; the handler sees to a StrayKey
 
@@ -122,9 +124,9 @@ func (c *Call) Yield() {
 	}
 }
 
-// Path is the value of a wildcard of the route's pattern, unescaped.
+// Path is the value of a wildcard of the route's pattern, unescaped; "" when there is none.
 func (c *Call) Path(name string) string {
-	if i := slices.Index(c.route.names, name); i >= 0 {
+	if i := slices.Index(c.route.names, name); i >= 0 && i < len(c.params) {
 		return c.params[i]
 	}
 	return ""

@@ -63,11 +63,16 @@ func (t *router) add(e *entry) error {
 		if slices.Contains(e.names, strings.TrimSuffix(name, "...")) {
 			return fmt.Errorf("gate: pattern %q names %q twice", e.Pattern, name)
 		}
-		if name, rest := strings.CutSuffix(name, "..."); rest {
+		if name, rest := strings.CutSuffix(name, "..."); rest || e.Rest && i == len(segments)-1 {
 			if i != len(segments)-1 {
 				return fmt.Errorf("gate: pattern %q: {%s...} is not last", e.Pattern, name)
 			}
 			e.names = append(e.names, name)
+			if e.Rest {
+				if err := put(&at.methods, e); err != nil {
+					return err
+				}
+			}
 			return put(&at.rest, e)
 		}
 		e.names = append(e.names, name)

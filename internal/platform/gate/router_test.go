@@ -19,6 +19,9 @@ func TestRouter(t *testing.T) {
 	if err := r.add(&entry{Route: Route{Pattern: "GET /s", Stream: true}}); err != nil {
 		t.Fatal(err)
 	}
+	if err := r.add(&entry{Route: Route{Pattern: "GET /ui/{path}", Rest: true}}); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		method, path, want string
 		params, allow      []string
@@ -42,6 +45,10 @@ func TestRouter(t *testing.T) {
 		{"GET", "/files/x/y%20z", "GET /files/{path...}", []string{"x/y z"}, nil},
 		{"GET", "/files/", "GET /files/{path...}", []string{""}, nil},
 		{"GET", "/files", "", nil, nil},
+		{"GET", "/ui/x/y%20z", "GET /ui/{path}", []string{"x/y z"}, nil},
+		{"GET", "/ui/", "GET /ui/{path}", []string{""}, nil},
+		{"GET", "/ui", "GET /ui/{path}", nil, nil},
+		{"PUT", "/ui/x/y", "", nil, []string{"GET", "HEAD"}},
 		{"GET", "", "", nil, nil},
 		{"OPTIONS", "*", "", nil, nil},
 		{"GET", "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17", "", nil, nil},
