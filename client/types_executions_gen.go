@@ -48,14 +48,18 @@ type FirstTasks struct {
 	LeaseSeconds int      `json:"leaseSeconds,omitempty"`
 }
 
-// CreateExecution: creates an execution of the newest version of a graph.
+// CreateExecution: creates an execution of a graph.
 type CreateExecution struct {
 	// With the same key it happens once; "" is a new one.
-	Key         string            `json:"-"`
-	GraphID     string            `json:"graphId"`
-	Input       any               `json:"input,omitempty"`
-	BusinessKey string            `json:"businessKey,omitempty"`
-	Labels      map[string]string `json:"labels,omitempty"`
+	Key     string `json:"-"`
+	GraphID string `json:"graphId"`
+	// A version of it that is stored; the newest when it is left out.
+	GraphVersion int               `json:"graphVersion,omitempty"`
+	Input        any               `json:"input,omitempty"`
+	BusinessKey  string            `json:"businessKey,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	// The execution that this one does again.
+	RerunOf string `json:"rerunOf,omitempty"`
 	// Start it in the same commit.
 	Start bool `json:"start,omitempty"`
 	// Whoever creates it gets its first tasks with the answer, and saves the claim.
@@ -215,10 +219,12 @@ type Execution struct {
 	CorrelationID string            `json:"correlationId,omitempty"`
 	BusinessKey   string            `json:"businessKey,omitempty"`
 	Labels        map[string]string `json:"labels,omitempty"`
-	CreatedAt     time.Time         `json:"createdAt"`
-	StartedAt     time.Time         `json:"startedAt,omitzero"`
-	EndedAt       time.Time         `json:"endedAt,omitzero"`
-	ArchivedAt    time.Time         `json:"archivedAt,omitzero"`
+	// The execution that this one does again.
+	RerunOf    string    `json:"rerunOf,omitempty"`
+	CreatedAt  time.Time `json:"createdAt"`
+	StartedAt  time.Time `json:"startedAt,omitzero"`
+	EndedAt    time.Time `json:"endedAt,omitzero"`
+	ArchivedAt time.Time `json:"archivedAt,omitzero"`
 	// Of the last event that this state includes.
 	Seq   uint64          `json:"seq"`
 	Input json.RawMessage `json:"input,omitempty"`

@@ -9,6 +9,7 @@ import (
 
 type executionCmd struct {
 	Create  executionCreateCmd  `cmd:"" help:"Create an execution of a graph; --start starts it too."`
+	Rerun   executionRerunCmd   `cmd:"" help:"Do an execution again: a new one, with its graph version and input."`
 	Start   executionStartCmd   `cmd:"" help:"Start an execution."`
 	Cancel  executionCancelCmd  `cmd:"" help:"Cancel an execution; cancel always wins."`
 	Resume  executionResumeCmd  `cmd:"" help:"Resume a node that waits."`
@@ -60,12 +61,14 @@ func (a *executionArg) find(ctx context.Context, r *remote) error {
 }
 
 type executionCreateCmd struct {
-	Graph       string            `arg:"" help:"Id of the graph; its newest version is used."`
-	Input       string            `placeholder:"JSON" help:"Input: a JSON object, @FILE or - for standard input."`
-	Start       bool              `help:"Start it in the same commit."`
-	BusinessKey string            `placeholder:"KEY"`
-	Label       map[string]string `placeholder:"NAME=VALUE" mapsep:"none"`
-	Quiet       bool              `short:"q" help:"Print the id alone."`
+	Graph        string            `arg:"" help:"Id of the graph; its newest version is used."`
+	GraphVersion int               `placeholder:"N" help:"Use this version of the graph."`
+	RerunOf      string            `placeholder:"ID" help:"The execution that this one does again."`
+	Input        string            `placeholder:"JSON" help:"Input: a JSON object, @FILE or - for standard input."`
+	Start        bool              `help:"Start it in the same commit."`
+	BusinessKey  string            `placeholder:"KEY"`
+	Label        map[string]string `placeholder:"NAME=VALUE" mapsep:"none"`
+	Quiet        bool              `short:"q" help:"Print the id alone."`
 	sending
 }
 
@@ -84,7 +87,7 @@ func (c *executionCreateCmd) Run(ctx context.Context, r *remote) error {
 	}
 	cmd := client.CreateExecution{
 		Key: c.IdempotencyKey, GraphID: c.Graph, Input: input, Start: c.Start, BusinessKey: c.BusinessKey,
-		Labels: c.Label,
+		Labels: c.Label, GraphVersion: c.GraphVersion, RerunOf: c.RerunOf,
 	}
 	return r.send(ctx, &c.sending, cmd, func(p *printer, got client.Answer) {
 		switch {
@@ -95,6 +98,45 @@ func (c *executionCreateCmd) Run(ctx context.Context, r *remote) error {
 		default:
 			did("Created execution %[1]s%[2]s. Start it with: renga execution start %[1]s")(p, got)
 		}
+	})
+}
+
+type executionRerunCmd struct {
+	executionArg
+	Quiet bool `short:"q" help:"Print the id of the new one alone."`
+	sending
+}
+
+func (executionRerunCmd) Help() string {
+	return `What has ended stays as it ended: this creates and starts a new execution with the graph version, input,
+business key and labels of the one that it names. It is refused while that one is active and has a business key.
+
+Examples:
+  renga execution rerun 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27
+  renga execution rerun order/A-17 --idempotency-key again-A-17`
+}
+
+func (c *executionRerunCmd) Run(ctx context.Context, r *remote) error {
+	if err := c.find(ctx, r); err != nil {
+		return err
+	}
+	e, err := r.Executions.Get(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	cmd := client.CreateExecution{
+		Key: c.IdempotencyKey, GraphID: e.GraphID, GraphVersion: e.GraphVersion, BusinessKey: e.BusinessKey,
+		Labels: e.Labels, RerunOf: e.ExecutionID, Start: true,
+	}
+	if e.Input != nil {
+		cmd.Input = e.Input
+	}
+	return r.send(ctx, &c.sending, cmd, func(p *printer, got client.Answer) {
+		if c.Quiet {
+			p.line("%s", got.ExecutionID)
+			return
+		}
+		p.line("Created and started execution %s, which does %s again%s.", got.ExecutionID, e.ExecutionID, again(got))
 	})
 }
 

@@ -48,7 +48,7 @@ func printExecution(p *printer, e *client.Execution) {
 	p.pairs(
 		"execution", e.ExecutionID, "graph", fmt.Sprintf("%s version %d", e.GraphID, e.GraphVersion),
 		"status", status(e.Status), "business key", e.BusinessKey, "labels", labels(e.Labels),
-		"correlation", e.CorrelationID, "created", e.CreatedAt, "started", e.StartedAt,
+		"rerun of", e.RerunOf, "correlation", e.CorrelationID, "created", e.CreatedAt, "started", e.StartedAt,
 		"ended", e.EndedAt, "archived", e.ArchivedAt, "events", e.Seq, "input", data(e.Input, nil),
 		"outcome", e.Outcome, "result", data(e.Result, e.ResultRef), "error", failed, "failed node", e.FailedNodeID,
 		"cancel", cancel, "cleanup", cleanup,

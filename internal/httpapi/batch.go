@@ -22,6 +22,7 @@ func (a *API) sendCommands(ctx context.Context, c *gate.Call) (gate.Reply, error
 	if err := b.read(); err != nil {
 		return gate.Reply{}, err
 	}
+	b.settle(func(req *engine.Request) error { return a.original(ctx, req) })
 	if len(b.requests) > 0 {
 		all := make([]*engine.Request, len(b.requests))
 		for i := range b.requests {
@@ -44,6 +45,20 @@ func (a *API) sendCommands(ctx context.Context, c *gate.Call) (gate.Reply, error
 		out = a.appendResult(ctx, out, &b.results[i])
 	}
 	return c.Built(http.StatusOK, append(out, `]}`...)), nil
+}
+
+// settle answers the requests that a check refuses; they do not go to the engine.
+func (b *batch) settle(check func(*engine.Request) error) {
+	kept := 0
+	for i := range b.requests {
+		if err := check(&b.requests[i]); err != nil {
+			b.results[b.places[i]].Err = err
+			continue
+		}
+		b.requests[kept], b.places[kept] = b.requests[i], b.places[i]
+		kept++
+	}
+	b.requests, b.places = b.requests[:kept], b.places[:kept]
 }
 
 // batch is the commands of one request.

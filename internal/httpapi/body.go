@@ -24,6 +24,7 @@ const (
 	mClaim
 	mError
 	mGraphID
+	mGraphVersion
 	mInput
 	mLabels
 	mMessage
@@ -33,6 +34,7 @@ const (
 	mProgress
 	mPrompt
 	mReason
+	mRerunOf
 	mResumeKey
 	mStart
 	mWaitKey
@@ -46,10 +48,9 @@ const (
 )
 
 var memberNames = [memberEnd]string{
-	"attempt", "businessKey", "claim", "error", "graphId", "input", "labels", "message", "metrics", "next", "output",
-	"progress", "prompt", "reason", "resumeKey", "start", "waitKey", "workerId", "command", "executionId",
-	"idempotencyKey",
-	"nodeId",
+	"attempt", "businessKey", "claim", "error", "graphId", "graphVersion", "input", "labels", "message", "metrics",
+	"next", "output", "progress", "prompt", "reason", "rerunOf", "resumeKey", "start", "waitKey", "workerId", "command",
+	"executionId", "idempotencyKey", "nodeId",
 }
 
 // members are the members by their names in quotes.
@@ -220,6 +221,15 @@ func (b *body) object(m member) flow.Data {
 		return nil
 	}
 	return b.raw[m]
+}
+
+// id is the id of an execution, zero when it is not there.
+func (b *body) id(m member) flow.ID {
+	id, err := flow.ParseID(b.text(m, 0, MaxBody))
+	if err != nil && b.given.has(m) {
+		b.fail(m, "must be the UUID of an execution")
+	}
+	return id
 }
 
 func (b *body) attempt() int   { return b.integer(mAttempt, 1, maxAttempt) }

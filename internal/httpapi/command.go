@@ -23,6 +23,7 @@ const (
 	maxMessage   = 4096
 	maxErrorCode = flow.MaxErrorCode
 	maxAttempt   = 1<<31 - 1
+	maxVersion   = 1<<31 - 1 // of a graph
 	maxQueues    = 100
 	maxTasks     = 100
 	maxHeld      = 1000 // tasks in a POST /tasks/watch
@@ -49,9 +50,11 @@ type command struct {
 var commands = contracted([]command{
 	{
 		operation: "createExecution", name: flow.Create{}.Name(),
-		may: set(mGraphID, mInput, mBusinessKey, mLabels, mStart, mClaim),
+		may: set(mGraphID, mGraphVersion, mInput, mBusinessKey, mLabels, mRerunOf, mStart, mClaim),
 		build: func(b *body, _ string) flow.Command {
-			return flow.Create{Input: b.object(mInput), BusinessKey: b.businessKey(), Labels: b.labels()}
+			return flow.Create{
+				Input: b.object(mInput), BusinessKey: b.businessKey(), Labels: b.labels(), RerunOf: b.id(mRerunOf),
+			}
 		},
 	},
 	{

@@ -28,6 +28,9 @@ func (a *API) single(cmd *command) rest.Handler {
 		if err := a.identify(ctx, c, &req); err != nil {
 			return gate.Reply{}, err
 		}
+		if err := a.original(ctx, &req); err != nil {
+			return gate.Reply{}, err
+		}
 		c.Yield()
 		result := a.cfg.Commands.Submit(ctx, []engine.Request{req})[0]
 		if result.Err != nil {
@@ -75,6 +78,17 @@ func (a *API) principal(ctx context.Context, c *gate.Call) (*flow.Principal, err
 	return p, a.cfg.People(ctx, c.Principal.Tenant, c.Principal.Subject, p)
 }
 
+// original checks that the execution exists which a new one does again. None is ever deleted, so a repetition of the
+// request finds it too.
+func (a *API) original(ctx context.Context, req *engine.Request) error {
+	c, ok := req.Command.(flow.Create)
+	if !ok || c.RerunOf.IsZero() {
+		return nil
+	}
+	_, _, err := a.cfg.Reads.Head(ctx, req.Tenant, c.RerunOf)
+	return err
+}
+
 // target is what a command is about, as the caller wrote it.
 type target struct{ key, execution, node string }
 
@@ -105,7 +119,7 @@ func (cmd *command) request(c *gate.Call, t target, src []byte, b *body) (engine
 		return req, err
 	}
 	if cmd.creates() {
-		req.GraphID, req.Start = b.graphID(), b.flag(mStart)
+		req.GraphID, req.GraphVersion, req.Start = b.graphID(), b.integer(mGraphVersion, 1, maxVersion), b.flag(mStart)
 		req.Claim = b.claim()
 	}
 	if req.Command = cmd.build(b, t.node); b.err == nil && req.Claim != nil {

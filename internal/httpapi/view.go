@@ -17,6 +17,7 @@ type executionView struct {
 	CorrelationID     string              `json:"correlationId,omitzero"`
 	BusinessKey       string              `json:"businessKey,omitzero"`
 	Labels            flow.Labels         `json:"labels,omitzero"`
+	RerunOf           flow.ID             `json:"rerunOf,omitzero"`
 	CreatedAt         flow.Time           `json:"createdAt"`
 	StartedAt         flow.Time           `json:"startedAt,omitzero"`
 	EndedAt           flow.Time           `json:"endedAt,omitzero"`
@@ -102,7 +103,7 @@ func showExecution(v *engine.View) *executionView {
 	out := &executionView{
 		ExecutionID: s.Execution, Status: s.Status.String(), CancelRequestedAt: instantOrNull(s.CancelRequestedAt),
 		GraphID: s.GraphID, GraphVersion: s.GraphVersion, CorrelationID: s.CorrelationID, BusinessKey: s.BusinessKey,
-		Labels:    s.Labels,
+		Labels: s.Labels, RerunOf: s.RerunOf,
 		CreatedAt: s.CreatedAt, StartedAt: s.StartedAt, EndedAt: s.EndedAt, ArchivedAt: s.ArchivedAt,
 		Seq: s.Seq, Input: s.Input, Outcome: s.Outcome, Error: s.Error, FailedNodeID: s.FailedNode, LateResults: v.Late,
 		Nodes: make([]nodeView, len(s.Nodes)),

@@ -98,13 +98,8 @@ func (r *Reads) verifyOne(ctx context.Context, head *Head, rep *Report) error {
 		problem("the log has no EXECUTION_CREATED of this execution")
 		return nil
 	}
-	if !s.Compensation.IsZero() {
-		_, _, err := r.store.Head(ctx, head.Tenant, s.Compensation)
-		if fault.KindOf(err) == fault.NotFound {
-			problem("execution %v, which cleans up after it, does not exist", s.Compensation)
-		} else if err != nil {
-			return err
-		}
+	if err := r.verifyOthers(ctx, head, s, problem); err != nil {
+		return err
 	}
 	if newest != *head {
 		return nil
@@ -118,6 +113,27 @@ func (r *Reads) verifyOne(ctx context.Context, head *Head, rep *Report) error {
 	}
 	for _, what := range why {
 		problem("%s", what)
+	}
+	return nil
+}
+
+// verifyOthers checks that the executions exist that a log names.
+func (r *Reads) verifyOthers(
+	ctx context.Context, head *Head, s *flow.State, problem func(format string, args ...any),
+) error {
+	for _, other := range [...]struct {
+		id   flow.ID
+		does string
+	}{{s.Compensation, "cleans up after it"}, {s.RerunOf, "it does again"}} {
+		if other.id.IsZero() {
+			continue
+		}
+		_, _, err := r.store.Head(ctx, head.Tenant, other.id)
+		if fault.KindOf(err) == fault.NotFound {
+			problem("execution %v, which %s, does not exist", other.id, other.does)
+		} else if err != nil {
+			return err
+		}
 	}
 	return nil
 }

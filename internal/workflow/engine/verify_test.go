@@ -101,6 +101,23 @@ func TestVerifyMissesTheExecutionThatCleansUp(t *testing.T) {
 	}
 }
 
+func TestVerifyMissesTheExecutionThatOneDoesAgain(t *testing.T) {
+	r := newRig(t)
+	r.graph("order", cleaned)
+	first := r.started("order")
+	req := r.creation("order")
+	req.Command = flow.Create{RerunOf: first}
+	if got := r.state(r.must(req).Execution).RerunOf; got != first {
+		t.Errorf("got %v, want %v", got, first)
+	}
+	for lost, problems := range map[flow.ID]int{{}: 0, first: 1} {
+		rep, err := engine.New(forgetful{r.mem, lost}, r.clock, engine.Config{}).Verify(t.Context(), nil)
+		if err != nil || len(rep.Problems) != problems {
+			t.Errorf("without %v: got %+v, %v, want %d problems", lost, rep, err, problems)
+		}
+	}
+}
+
 // misled is a store whose waits are not what was written.
 type misled struct {
 	engine.Store

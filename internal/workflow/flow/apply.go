@@ -33,7 +33,7 @@ func (s *State) applyExecution(ev *Event) {
 		}
 		s.CreatedAt, s.CorrelationID = ev.At, ev.CorrelationID
 		s.GraphID, s.GraphVersion, s.GraphDigest, s.Input = p.GraphID, p.GraphVersion, p.GraphDigest, p.Input
-		s.BusinessKey, s.Labels = p.BusinessKey, p.Labels
+		s.BusinessKey, s.Labels, s.RerunOf = p.BusinessKey, p.Labels, p.RerunOf
 		if s.Cause.Seq == 0 {
 			s.Cause = ref(ev)
 		}

@@ -149,6 +149,10 @@ func (p *ExecutionCreated) write(w *Writer) {
 		w.Raw(`,"labels":`)
 		w.labels(p.Labels)
 	}
+	if !p.RerunOf.IsZero() {
+		w.Raw(`,"rerunOf":"`)
+		w.Dst = append(p.RerunOf.append(w.Dst), '"')
+	}
 }
 
 func (p *ExecutionStarted) write(w *Writer) {

@@ -16,6 +16,7 @@ func TestPayloadsByHandAreAsByReflection(t *testing.T) {
 		&ExecutionCreated{GraphID: odd},
 		&ExecutionCanceled{Reason: odd, CompensationID: testID(3, 1)},
 		&ExecutionCreated{GraphID: "g", BusinessKey: odd, Labels: Labels{{"a", odd}, {"b", "="}}},
+		&ExecutionCreated{GraphID: "g", RerunOf: testID(7, 1)},
 		&ExecutionCreated{GraphID: "g", Input: Data(`{"a":[1,2.50,null],"b":"é"}`), GraphVersion: 3, GraphDigest: odd},
 		&ExecutionStarted{},
 		&ExecutionStarted{StartedBy: &Actor{Kind: KindUser, ID: odd}},

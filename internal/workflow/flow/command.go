@@ -16,6 +16,7 @@ type (
 		Input       Data
 		BusinessKey string // "": none
 		Labels      Labels
+		RerunOf     ID // the execution that this one does again; zero: none
 	}
 	Start  struct{}
 	Cancel struct {

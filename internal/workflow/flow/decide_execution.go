@@ -18,7 +18,7 @@ func (c Create) decide(d *draft) error {
 	d.Nodes = make([]*Node, 0, len(p.nodes))
 	d.emit(&ExecutionCreated{
 		GraphID: p.ID, Input: input, GraphVersion: p.Version, GraphDigest: p.Digest, BusinessKey: c.BusinessKey,
-		Labels: c.Labels,
+		Labels: c.Labels, RerunOf: c.RerunOf,
 	})
 	nodes := make([]NodeCreated, len(p.nodes))
 	for i := range p.nodes {

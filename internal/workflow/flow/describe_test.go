@@ -80,6 +80,9 @@ func describe(ev *Event) string {
 		if data, err := p.Labels.MarshalJSON(); err == nil && len(p.Labels) > 0 {
 			w.add("labels", Data(data))
 		}
+		if !p.RerunOf.IsZero() {
+			w.add("rerunOf", p.RerunOf.String())
+		}
 	case *ExecutionCompleted:
 		w.add("result", p.Result)
 		w.add("outcome", p.Outcome)

@@ -94,6 +94,7 @@ type (
 		GraphDigest  string `json:"graphDigest,omitempty"` // +
 		BusinessKey  string `json:"businessKey,omitempty"` // +
 		Labels       Labels `json:"labels,omitzero"`       // +
+		RerunOf      ID     `json:"rerunOf,omitzero"`      // + the execution that this one does again
 	}
 	ExecutionStarted struct {
 		StartedBy *Actor `json:"startedBy,omitzero"`

@@ -58,6 +58,7 @@ func fuzzEvent(seq uint64, typ, node, say byte) Event {
 	switch p := p.(type) {
 	case *ExecutionCreated:
 		p.GraphID, p.Input, p.BusinessKey, p.Labels = id, data, id, Labels{{id, id}}
+		p.RerunOf = ID{say}
 	case *ExecutionCompleted:
 		p.Result = data
 	case *ExecutionFailed:

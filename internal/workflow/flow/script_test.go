@@ -153,7 +153,13 @@ func (s *script) command(line string) {
 				s.t.Fatal(err)
 			}
 		}
-		events, err := s.try(Create{Input: args.data("input"), BusinessKey: args.words["key"], Labels: labels})
+		create := Create{Input: args.data("input"), BusinessKey: args.words["key"], Labels: labels}
+		if text := args.words["of"]; text != "" {
+			if err := create.RerunOf.UnmarshalText([]byte(text)); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+		events, err := s.try(create)
 		if verb == "create" || err != nil {
 			s.answer(events, err)
 			return

@@ -117,6 +117,7 @@ type State struct {
 	CorrelationID     string   `json:"correlationId,omitempty"` // of its creation; deadlines use it
 	BusinessKey       string   `json:"businessKey,omitempty"`
 	Labels            Labels   `json:"labels,omitzero"`
+	RerunOf           ID       `json:"rerunOf,omitzero"` // the execution that this one does again
 	Input             Data     `json:"input,omitzero"`
 	Result            Blob     `json:"result,omitzero"`
 	Outcome           string   `json:"outcome,omitempty"` // of the Success node that was reached

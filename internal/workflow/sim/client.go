@@ -57,8 +57,14 @@ func (w *World) send(orders ...*order) {
 
 // depart notes that an order is under way.
 func (w *World) depart(o *order) {
-	if _, ok := o.req.Command.(flow.Create); ok && o.req.GraphID == "" {
+	if create, ok := o.req.Command.(flow.Create); ok && o.req.GraphID == "" {
 		o.req.GraphID = graphID(w.dice.IntN(w.graphs))
+		if len(w.executions) > 0 && w.dice.one(6) {
+			if id := pick(w.dice, w.executions); w.audit.one(o.req.Tenant, id) != nil {
+				create.RerunOf = id
+				o.req.Command = create
+			}
+		}
 		if o.req.Start = w.dice.one(3); o.req.Start && w.dice.one(2) {
 			o.req.Claim = w.dice.eager()
 		}

@@ -135,8 +135,11 @@ func (b *orders) decided(o *order, ans *engine.Answer) {
 	}
 	b.count(o, ans)
 	o.at = o.logged
-	switch o.req.Command.(type) {
+	switch c := o.req.Command.(type) {
 	case flow.Create:
+		if x.state.RerunOf != c.RerunOf {
+			b.w.fail("%s: it does %v again, want %v", o.req.Idempotency.Key, x.state.RerunOf, c.RerunOf)
+		}
 		o.at = x.state.CreatedAt
 		b.w.executions = append(b.w.executions, ans.Execution)
 	case flow.Cancel:
