@@ -1,16 +1,8 @@
 // What one event makes of a state: the same as Apply of internal/workflow/flow, in the form that GET /executions/{id}
 // has. It is total: any event, in any order, on any state; an event of an unknown type changes nothing but the seq.
 
-import type {
-  Actor,
-  DataRef,
-  ExecutionState,
-  Failure,
-  FlowEvent,
-  Gate,
-  NodeState,
-  NodeStatus,
-} from "./types";
+import { clear, put, putData } from "./put";
+import type { Actor, ExecutionState, Failure, FlowEvent, Gate, NodeState, NodeStatus } from "./types";
 import { nodeEnded } from "./types";
 
 /** The event that put a node into its status. */
@@ -40,9 +32,6 @@ export interface Draft {
   index: Map<string, number>;
   fresh: Set<number>;
 }
-
-/** Data of more bytes is held by its event. */
-const maxInline = 4096;
 
 export function emptyState(): LocalState {
   return {
@@ -365,38 +354,4 @@ export function adviceOn(error: Failure): [reasonClass: string, retryAdvice: str
       return ["run_conflict", "do_not_retry"];
   }
   return error.final === true ? ["validation", "do_not_retry"] : ["infra", "retry_with_backoff"];
-}
-
-type Named = "result" | "prompt" | "resumedWith" | "input" | "metrics" | "output";
-
-/** Puts data where it is small, else where it stands. */
-function putData(into: object, name: Named, data: unknown, seq: number): void {
-  const to = into as Record<string, unknown>;
-  delete to[name];
-  delete to[name + "Ref"];
-  if (data === undefined) return;
-  const size = bytes(JSON.stringify(data));
-  if (size <= maxInline) to[name] = data;
-  else to[name + "Ref"] = { seq, size } satisfies DataRef;
-}
-
-/** The length of a text in UTF-8. */
-function bytes(text: string): number {
-  let n = text.length;
-  for (let i = 0; i < text.length; i++) {
-    const c = text.charCodeAt(i);
-    if (c >= 0x800) n += c >= 0xd800 && c <= 0xdfff ? 1 : 2;
-    else if (c >= 0x80) n += 1;
-  }
-  return n;
-}
-
-/** Sets a member, or removes it: a member that is not there differs from one that is undefined. */
-function put<T extends object, K extends keyof T>(into: T, name: K, value: T[K] | undefined): void {
-  if (value === undefined) delete into[name];
-  else into[name] = value as T[K];
-}
-
-function clear<T extends object>(from: T, ...names: (keyof T)[]): void {
-  for (const name of names) delete from[name];
 }

@@ -104,7 +104,7 @@ function unfold(steps: Step[]): ExecutionState[] {
 
 function change(of: Record<string, unknown>, step: Step): Record<string, unknown> {
   const next = { ...of, ...step.set };
-  for (const name of step.unset ?? []) delete next[name];
+  for (const name of step.unset ?? []) Reflect.deleteProperty(next, name);
   return next;
 }
 
