@@ -1,8 +1,10 @@
-import { useState, type ReactNode } from "react";
+import { useId, useState, type ReactNode } from "react";
+import { usePrefs } from "../prefs";
 import { useWords } from "../words";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
 import { Field } from "./Field";
+import { fromControl, showTime, toControl } from "./instant";
 import { Menu } from "./Menu";
 
 export interface FilterField {
@@ -10,10 +12,13 @@ export interface FilterField {
   label: string;
   /** The values to choose from; without them a text is asked for. */
   options?: readonly { value: string; label: string }[];
-  /** Several values at once. */
+  /** Several values at once; several texts are written one a line. */
   many?: boolean;
   hint?: string;
-  type?: "text" | "datetime-local";
+  /** An instant is written and shown in the chosen zone; its value is that of the API. */
+  type?: "text" | "instant";
+  /** Texts to choose from, beside any other. */
+  suggest?: readonly string[];
 }
 
 export interface FilterBarProps {
@@ -29,7 +34,9 @@ export function FilterBar({ fields, values, onChange, children }: FilterBarProps
   const w = useWords();
   const [editing, setEditing] = useState<FilterField>();
   const active = fields.filter((f) => (values[f.id]?.length ?? 0) > 0);
-  const show = (f: FilterField, v: string) => f.options?.find((o) => o.value === v)?.label ?? v;
+  const { zone } = usePrefs();
+  const show = (f: FilterField, v: string) =>
+    f.type === "instant" ? showTime(v, zone) : (f.options?.find((o) => o.value === v)?.label ?? v);
   return (
     <div className="filters" role="group" aria-label={w.filter.label}>
       {active.map((f) => (
@@ -82,8 +89,16 @@ function Editor({
   onClose: () => void;
 }) {
   const w = useWords();
-  const [chosen, setChosen] = useState<readonly string[]>(values);
-  const apply = () => onApply(chosen.map((v) => v.trim()).filter((v) => v !== ""));
+  const { zone } = usePrefs();
+  const listId = useId();
+  const instant = field.type === "instant";
+  const [chosen, setChosen] = useState<readonly string[]>(
+    instant ? values.map((v) => toControl(v, zone)) : values,
+  );
+  const apply = () => {
+    const all = chosen.map((v) => (instant ? fromControl(v, zone) : v.trim()));
+    onApply(all.filter((v) => v !== ""));
+  };
   return (
     <Dialog
       title={field.label}
@@ -116,21 +131,41 @@ function Editor({
           ))}
         </div>
       ) : (
-        <Field label={w.filter.value} hint={field.hint}>
-          {(id, by) => (
-            <input
-              id={id}
-              aria-describedby={by}
-              autoFocus
-              type={field.type ?? "text"}
-              value={chosen[0] ?? ""}
-              onChange={(e) => setChosen([e.target.value])}
-              onKeyDown={(e) => {
-                if (e.key === "Enter" && !e.nativeEvent.isComposing) apply();
-              }}
-            />
-          )}
+        <Field label={w.filter.value} hint={instant ? w.zone[zone] : field.hint}>
+          {(id, by) =>
+            field.many ? (
+              <textarea
+                id={id}
+                aria-describedby={by}
+                autoFocus
+                rows={3}
+                value={chosen.join("\n")}
+                onChange={(e) => setChosen(e.target.value.split("\n"))}
+              />
+            ) : (
+              <input
+                id={id}
+                aria-describedby={by}
+                autoFocus
+                type={instant ? "datetime-local" : "text"}
+                step={instant ? 1 : undefined}
+                list={field.suggest && listId}
+                value={chosen[0] ?? ""}
+                onChange={(e) => setChosen([e.target.value])}
+                onKeyDown={(e) => {
+                  if (e.key === "Enter" && !e.nativeEvent.isComposing) apply();
+                }}
+              />
+            )
+          }
         </Field>
+      )}
+      {field.suggest && (
+        <datalist id={listId}>
+          {field.suggest.map((v) => (
+            <option key={v} value={v} />
+          ))}
+        </datalist>
       )}
     </Dialog>
   );

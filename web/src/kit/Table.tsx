@@ -1,8 +1,9 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { useEffect, useImperativeHandle, useRef, useState, type KeyboardEvent, type Ref } from "react";
+import type { ReactNode } from "react";
 import { usePrefs } from "../prefs";
 import { useWords } from "../words";
 import { cx } from "./cx";
+import { useRows } from "./rows";
 
 export interface Column<R> {
   id: string;
@@ -16,8 +17,15 @@ export interface Column<R> {
   from?: number;
 }
 
+/** What a page may ask of its table. */
+export interface TableControl {
+  /** Bring a row to the top. */
+  scrollTo: (index: number) => void;
+}
+
 export interface TableProps<R> {
   label: string;
+  control?: Ref<TableControl>;
   columns: readonly Column<R>[];
   /** How many rows there are in all; rows that are not loaded yet are undefined. */
   count: number;
@@ -25,7 +33,7 @@ export interface TableProps<R> {
   rowKey: (row: R) => string;
   /** Enter, or a click that hits nothing else. */
   onOpen?: (row: R) => void;
-  /** Which rows are on screen, for pages that load as one scrolls. */
+  /** Which rows are on screen, for pages that load as one scrolls. Its identity may not change with each render. */
   onRange?: (first: number, last: number) => void;
   selected?: ReadonlySet<string>;
   onSelect?: (keys: ReadonlySet<string>) => void;
@@ -34,36 +42,29 @@ export interface TableProps<R> {
   height?: string;
 }
 
-/** A virtual table with a sticky head. ↑ ↓ PageUp PageDown Home End move, Enter opens, Space selects. */
+/**
+ * A virtual table with a sticky head. ↑ ↓ PageUp PageDown Home End move, Enter opens, Space selects; with Shift the
+ * selection goes from the row that was chosen last to this one.
+ */
 export function Table<R>(p: TableProps<R>) {
   const { columns, count, row, rowKey, onRange } = p;
   const w = useWords();
   const { density } = usePrefs();
   const rowHeight = density === "compact" ? 28 : 36;
-  const scroller = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(1200);
   const [current, setCurrent] = useState(0);
-
-  useEffect(() => {
-    const el = scroller.current;
-    if (!el) return;
-    const watch = new ResizeObserver(([e]) => setWidth(e?.contentRect.width ?? 1200));
-    watch.observe(el);
-    return () => watch.disconnect();
-  }, []);
-
-  // The virtualizer keeps mutable state; the compiler must not memoize over it.
-  // eslint-disable-next-line react-hooks/incompatible-library
-  const virtual = useVirtualizer({
-    count,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => rowHeight,
-    overscan: 12,
-  });
-  useEffect(() => virtual.measure(), [rowHeight, virtual]);
-  const items = virtual.getVirtualItems();
-  const first = items[0]?.index ?? 0;
-  const last = items[items.length - 1]?.index ?? 0;
+  const chosen = useRef(0);
+  const rows = useRows(count, rowHeight);
+  const { scroller, width, first, last, scrollTo } = rows;
+  useImperativeHandle(
+    p.control,
+    () => ({
+      scrollTo: (index) => {
+        setCurrent(index);
+        scrollTo(index, "top");
+      },
+    }),
+    [scrollTo],
+  );
   useEffect(() => {
     if (count > 0) onRange?.(first, last);
   }, [first, last, count, onRange]);
@@ -74,20 +75,29 @@ export function Table<R>(p: TableProps<R>) {
   );
   const at = Math.min(current, Math.max(0, count - 1));
 
-  const toggle = (r: R) => {
-    if (!p.onSelect) return;
+  const toggle = (index: number, span: boolean) => {
+    const r = row(index);
+    if (!p.onSelect || r === undefined) return;
     const next = new Set(p.selected);
-    if (!next.delete(rowKey(r))) next.add(rowKey(r));
+    const on = !next.has(rowKey(r));
+    const from = span ? Math.min(chosen.current, index) : index;
+    const to = span ? Math.max(chosen.current, index) : index;
+    for (let i = from; i <= to; i++) {
+      const one = row(i);
+      if (one === undefined) continue;
+      if (on) next.add(rowKey(one));
+      else next.delete(rowKey(one));
+    }
+    chosen.current = index;
     p.onSelect(next);
   };
   const keys = (e: KeyboardEvent) => {
     if (e.target !== e.currentTarget || e.nativeEvent.isComposing) return;
-    const pageRows = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 400) / rowHeight) - 2);
     const to = {
       ArrowDown: at + 1,
       ArrowUp: at - 1,
-      PageDown: at + pageRows,
-      PageUp: at - pageRows,
+      PageDown: at + rows.page,
+      PageUp: at - rows.page,
       Home: 0,
       End: count - 1,
     }[e.key];
@@ -95,9 +105,9 @@ export function Table<R>(p: TableProps<R>) {
     if (to !== undefined) {
       const next = Math.max(0, Math.min(count - 1, to));
       setCurrent(next);
-      virtual.scrollToIndex(next);
+      scrollTo(next, "near");
     } else if (e.key === "Enter" && r) p.onOpen?.(r);
-    else if (e.key === " " && r) toggle(r);
+    else if (e.key === " " && r) toggle(at, e.shiftKey);
     else return;
     e.preventDefault();
   };
@@ -110,6 +120,7 @@ export function Table<R>(p: TableProps<R>) {
         style={p.height ? { height: p.height } : undefined}
         tabIndex={0}
         onKeyDown={keys}
+        onScroll={rows.onScroll}
         aria-label={p.label}
         role="rowgroup"
       >
@@ -122,29 +133,25 @@ export function Table<R>(p: TableProps<R>) {
           ))}
         </div>
         {count === 0 && <div className="table-empty">{p.empty ?? w.table.none}</div>}
-        <div className="table-body" style={{ height: `${virtual.getTotalSize()}px` }}>
-          {items.map((item) => {
-            const r = row(item.index);
-            const key = r === undefined ? `#${item.index}` : rowKey(r);
+        <div className="table-body" style={{ height: `${rows.height}px` }}>
+          {rows.drawn.map(({ index, y }) => {
+            const r = row(index);
+            const key = r === undefined ? `#${index}` : rowKey(r);
             const style = {
               gridTemplateColumns: template,
-              height: `${item.size}px`,
-              transform: `translateY(${item.start}px)`,
+              height: `${rowHeight}px`,
+              transform: `translateY(${y}px)`,
             };
             return (
               <div
                 key={key}
                 role="row"
-                aria-rowindex={item.index + 2}
-                className={cx(
-                  "table-row",
-                  item.index === at && "current",
-                  r !== undefined && p.onOpen && "opens",
-                )}
+                aria-rowindex={index + 2}
+                className={cx("table-row", index === at && "current", r !== undefined && p.onOpen && "opens")}
                 aria-selected={p.onSelect ? (p.selected?.has(key) ?? false) : undefined}
                 style={style}
                 onClick={(e) => {
-                  setCurrent(item.index);
+                  setCurrent(index);
                   if (r === undefined || (e.target as Element).closest("a,button,input,label")) return;
                   if (getSelection()?.toString() === "") p.onOpen?.(r);
                 }}
@@ -157,7 +164,7 @@ export function Table<R>(p: TableProps<R>) {
                         tabIndex={-1}
                         aria-label={key}
                         checked={p.selected?.has(key) ?? false}
-                        onChange={() => toggle(r)}
+                        onChange={(e) => toggle(index, (e.nativeEvent as MouseEvent).shiftKey)}
                       />
                     )}
                   </span>

@@ -15,7 +15,7 @@ export { Page, Section } from "./Page";
 export { Segmented } from "./Segmented";
 export { Sparkline } from "./Sparkline";
 export { StateBadge, stateColour, stateMark } from "./StateBadge";
-export { Table, type Column } from "./Table";
+export { Table, type Column, type TableControl } from "./Table";
 export { Tabs } from "./Tabs";
 export { Age, Duration, Time, useNow } from "./Time";
 export { showAge, showDuration, showTime } from "./instant";

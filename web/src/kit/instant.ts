@@ -81,3 +81,16 @@ export function showAge(iso: string, now: number, w: Words, language: Language):
   const one = showDuration(Math.floor(abs / size) * size, language);
   return ms >= 0 ? w.age.past(one) : w.age.future(one);
 }
+
+/** An instant as a `datetime-local` control shows it, in a zone; empty when it is none. */
+export function toControl(iso: string, zone: Zone): string {
+  if (iso === "" || Number.isNaN(Date.parse(iso))) return "";
+  return showTime(iso, zone, { bare: true }).replace(" ", "T");
+}
+
+/** What a `datetime-local` control holds, as an instant. */
+export function fromControl(value: string, zone: Zone): string {
+  const offset = { local: "", utc: "Z", jst: "+09:00" }[zone];
+  const at = new Date(value + (/T\d\d:\d\d$/.test(value) ? ":00" : "") + offset);
+  return Number.isNaN(at.getTime()) ? "" : at.toISOString();
+}
