@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -45,6 +46,7 @@ func graphYAML(stored []byte) ([]byte, error) {
 	}
 	for i := 1; i < len(root.Content); i += 2 {
 		for _, item := range root.Content[i].Content {
+			asWritten(item)
 			if line, err := onOneLine(item); err != nil {
 				return nil, err
 			} else if len(line) <= yamlLine {
@@ -57,6 +59,41 @@ func graphYAML(stored []byte) ([]byte, error) {
 	e.SetIndent(2)
 	err = e.Encode(root)
 	return out.Bytes(), err
+}
+
+// asWritten makes the times of a node short, and its policies of retries and reminders without defaults.
+func asWritten(n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	var kept []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i].Value, n.Content[i+1]
+		switch name {
+		case "retry", "remind":
+			asWritten(value)
+		case "timeout", "for", "initialInterval", "maxInterval", "after", "every":
+			value.Value = shortTime(value.Value)
+		}
+		if value.Kind != yaml.ScalarNode || value.Value != retryDefaults[name] {
+			kept = append(kept, n.Content[i], value)
+		}
+	}
+	n.Content = kept
+}
+
+// retryDefaults are what nobody need write, by the member of a retry.
+var retryDefaults = map[string]string{"initialInterval": "1s", "backoff": "2", "maxInterval": "1h"}
+
+// shortTime is a time as people write it: 48h, not 48h0m0s.
+func shortTime(text string) string {
+	if short, cut := strings.CutSuffix(text, "m0s"); cut {
+		text = short + "m"
+	}
+	if short, cut := strings.CutSuffix(text, "h0m"); cut {
+		text = short + "h"
+	}
+	return text
 }
 
 func onOneLine(n *yaml.Node) ([]byte, error) {

@@ -4,9 +4,44 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
 
 	"renga.dev/renga/internal/workflow/flow"
 )
+
+// TestAGraphInYAMLIsWrittenAsPeopleDo prints a stored graph without its defaults, and with short times.
+func TestAGraphInYAMLIsWrittenAsPeopleDo(t *testing.T) {
+	const want = `nodes:
+  - {nodeId: start, type: Start}
+  - {nodeId: a, type: Task, retry: {maxAttempts: 3}, timeout: 5m}
+  - {nodeId: b, type: Task, retry: {maxAttempts: 2, initialInterval: 1m30s, backoff: 1}}
+  - {nodeId: c, type: Wait, timeout: 48h, remind: {after: 10h, every: 2h30m}}
+  - {nodeId: d, type: Wait, for: 100ms}
+  - {nodeId: done, type: Success}
+edges:
+  - {from: start, to: a}
+  - {from: a, to: b}
+  - {from: b, to: c}
+  - {from: c, to: d}
+  - {from: d, to: done}
+`
+	graph, err := flow.ParseGraph([]byte(want), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := graph.Compile("g", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := json.Marshal(plan.Graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := graphYAML(stored)
+	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
 
 // TestAGraphInYAMLIsTheStoredGraph writes a stored graph as YAML and reads it again: it has the same digest, whatever
 // its texts look like.

@@ -217,6 +217,32 @@ func TestAMintedTokenIsAcceptedByItsKeys(t *testing.T) {
 	}
 }
 
+// TestAMintedTokenNamesRolesAndGroups lets the bearers of roles and groups resume a Wait that is for them.
+func TestAMintedTokenNamesRolesAndGroups(t *testing.T) {
+	prefix := filepath.Join(t.TempDir(), "dev")
+	plain := &rig{t: t, clock: &clock{}}
+	plain.clock.at.Store(time.Now().UnixMilli())
+	plain.must("", "token", "new-key", "--out", prefix)
+	mint := func(args ...string) string {
+		return strings.TrimSpace(plain.must("", append([]string{"token", "mint", "--key", prefix + ".private.pem"},
+			args...)...))
+	}
+	r := newRig(t, options{auth: gate.AuthConfig{Mode: gate.ModeJWT, Keys: prefix + ".public.pem"}})
+	t.Setenv("RENGA_SERVER", r.url)
+	r.must(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"done","type":"Success"},
+		{"nodeId":"approve","type":"Wait","assignees":{"roles":["Controller"],"groups":["Finance"]}}],
+		"edges":[{"from":"start","to":"approve"},{"from":"approve","to":"done"}]}`,
+		"graph", "apply", "-", "--id", "claim", "--token", mint())
+	for _, of := range []string{"--role", "--group"} {
+		id := strings.TrimSpace(r.must("", "execution", "create", "claim", "--start", "-q", "--token", mint()))
+		if _, errs, code := r.run("execution", "resume", id, "approve", "--token", mint(of, "Clerk")); code != exitRefused {
+			t.Errorf("%s Clerk: %d %s", of, code, errs)
+		}
+		name := map[string]string{"--role": "Controller", "--group": "Finance"}[of]
+		r.must("", "execution", "resume", id, "approve", "--token", mint(of, "Clerk", of, name))
+	}
+}
+
 // otherKey is a private key that no server knows.
 func otherKey(t *testing.T, r *rig) string {
 	prefix := filepath.Join(t.TempDir(), "other")

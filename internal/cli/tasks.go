@@ -61,7 +61,8 @@ type tasksClaimCmd struct {
 
 func (tasksClaimCmd) Help() string {
 	return `Every task in the answer is started for you and stays yours for the lease; progress renews it. Report
-the result with renga tasks complete or fail before the lease runs out.
+the result with renga tasks complete or fail before the lease runs out. Of data beyond 200 bytes the table has the size;
+-o json and renga tasks output have all of it.
 
 Examples:
   renga tasks claim --queue mail --wait 30s --lease 10m
@@ -87,11 +88,22 @@ func (c *tasksClaimCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, printTasks)(tasks, err)
 }
 
+// maxCell is how many bytes of data a table of tasks shows.
+const maxCell = 200
+
+// inCell is data as a table shows it; -o json has all of it.
+func inCell(data json.RawMessage) string {
+	if len(data) > maxCell {
+		return fmt.Sprintf("(%d bytes)", len(data))
+	}
+	return string(data)
+}
+
 func printTasks(p *printer, tasks []client.Task) {
 	columns("EXECUTION, NODE, ATTEMPT, GRAPH, QUEUE, LEASE UNTIL, INPUT, ERROR, OUTPUTS", func(t *client.Task) []any {
 		var outputs []string
 		for node, output := range t.Outputs {
-			outputs = append(outputs, node+"="+string(output))
+			outputs = append(outputs, node+"="+inCell(output))
 		}
 		for node, ref := range t.OutputRefs {
 			outputs = append(outputs, fmt.Sprintf("%s=(%d bytes)", node, ref.Size))
@@ -102,7 +114,7 @@ func printTasks(p *printer, tasks []client.Task) {
 			failed = failure(t.Error)
 		}
 		return []any{
-			t.ExecutionID, t.NodeID, t.Attempt, t.GraphID, t.Queue, t.LeaseUntil, t.Input, failed,
+			t.ExecutionID, t.NodeID, t.Attempt, t.GraphID, t.Queue, t.LeaseUntil, inCell(t.Input), failed,
 			strings.Join(outputs, " "),
 		}
 	}).print(p, tasks)

@@ -22,6 +22,8 @@ type tokenMintCmd struct {
 	Key    string        `required:"" placeholder:"FILE" help:"Private RSA key, in PEM (PKCS #8 or #1)."`
 	Sub    string        `default:"developer" placeholder:"NAME" help:"Who the token is for (${default})."`
 	Scope  []string      `placeholder:"SCOPE" help:"What the bearer may do; without it everything: ${scopes}."`
+	Role   []string      `placeholder:"NAME" help:"A role of the bearer, in the claim roles. May be given several times."`
+	Group  []string      `placeholder:"NAME" help:"A group, in the claim groups. May be given several times."`
 	Issuer string        `default:"noctria.auth" placeholder:"NAME" help:"Issuer that the server expects (${default})."`
 	Aud    []string      `aliases:"audience" default:"renga" placeholder:"NAME"`
 	TTL    time.Duration `name:"ttl" aliases:"expires" default:"1h" placeholder:"DURATION"`
@@ -83,6 +85,12 @@ func (c *tokenMintCmd) Run(a *App) error {
 	}
 	if a.Tenant != "" {
 		claims["tenant"] = a.Tenant
+	}
+	if len(c.Role) > 0 {
+		claims["roles"] = c.Role
+	}
+	if len(c.Group) > 0 {
+		claims["groups"] = c.Group
 	}
 	token := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
 	if token.Header["kid"] = c.KeyID; c.KeyID == "" {

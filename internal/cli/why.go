@@ -267,11 +267,7 @@ func waitsFor(e *client.Execution, n *client.Node) string {
 		return fmt.Sprintf("is RUNNING, attempt %d", n.Attempt) + with(", with worker ", n.WorkerID) +
 			with(", which must be heard of before ", instant(n.LeaseUntil))
 	case n.Status == client.NodeWaiting:
-		text := "waits to be resumed: renga execution resume " + e.ExecutionID + " " + n.NodeID
-		if n.WaitKey != "" {
-			text += " --key '" + strings.ReplaceAll(n.WaitKey, "'", `'\''`) + "'"
-		}
-		return text + with("; ", reminded(n.Reminders, n.NextReminderAt))
+		return awaits(e, n)
 	case n.Gate != nil && !n.Gate.Passed && !nodeEnded(n.Status):
 		g := n.Gate
 		arrived := slices.Concat(g.CompletedBranches, g.FailedBranches, g.CanceledBranches)
@@ -282,6 +278,25 @@ func waitsFor(e *client.Execution, n *client.Node) string {
 	}
 	return ""
 }
+
+// awaits is what a node that is WAITING waits for, of whom, and until when.
+func awaits(e *client.Execution, n *client.Node) string {
+	text := "waits to be resumed" + with(" by ", assignees(n.Assignees)) + ": renga execution resume " + e.ExecutionID +
+		" " + n.NodeID
+	if n.WaitKey != "" {
+		text += " --key " + quoted(n.WaitKey)
+	}
+	if n.Awaits != nil {
+		text = "waits for a message: renga message send " + n.Awaits.Name
+		if n.Awaits.Key != "" {
+			text += " --key " + quoted(n.Awaits.Key)
+		}
+	}
+	return text + with("; until ", instant(n.WaitUntil)) + with("; ", reminded(n.Reminders, n.NextReminderAt))
+}
+
+// quoted is a text as a shell takes it.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func nodeEnded(s client.NodeStatus) bool {
 	return s == client.NodeSucceeded || s == client.NodeFailed || s == client.NodeCanceled
