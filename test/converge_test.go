@@ -9,9 +9,10 @@ import (
 )
 
 // TestEverythingConvergesAfterKills does anything to records, owners, roles, groups, teams,
-// territories, rules, approvals, leads and campaigns, while services get events again, the
-// carrier loses all that it has, and the process is killed in the middle of everything that
-// follows. When it is quiet, a recount of every service finds nothing.
+// territories, rules, approvals, leads and campaigns, to executions that wait for people and messages, and to a
+// schedule, while services get events again, the carrier loses all that it has, and the process is killed in the middle
+// of everything that follows. When it is quiet, a recount of every service finds nothing, and waits, messages and
+// instants are those of the executions.
 func TestEverythingConvergesAfterKills(t *testing.T) {
 	tier.System(t)
 	kills, operations := 3, 50
@@ -34,6 +35,7 @@ func TestEverythingConvergesAfterKills(t *testing.T) {
 			o.killed()
 		}
 	}
+	o.workflowsConverge()
 	o.settle()
 	accepted := 0
 	for _, n := range o.done {
@@ -77,6 +79,7 @@ func (o *turmoil) begin() {
 		"nodes": []map[string]string{{"nodeId": "start", "type": "Start"}, {"nodeId": "done", "type": "Success"}},
 		"edges": []map[string]string{{"from": "start", "to": "done"}},
 	})
+	o.workflows()
 	o.put("/metadata/approval-processes/"+officeID(80), map[string]any{
 		"name": "Deals", "object": "Opportunity", "lockedFields": []string{"Amount"},
 		"steps": []any{
@@ -125,6 +128,12 @@ func (o *turmoil) operations() []operation {
 		{"decide", 2, o.decide},
 		{"recall", 1, o.recall},
 		{"field", 1, o.field},
+		{"claim", 4, o.claim},
+		{"message", 3, o.message},
+		{"resume", 1, o.resumeClaim},
+		{"cancel", 1, o.cancelClaim},
+		{"backfill", 1, o.backfill},
+		{"schedule", 1, o.pauseSchedule},
 	}
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"renga.dev/renga/client"
 )
@@ -48,8 +49,16 @@ func (c *auditListCmd) Run(ctx context.Context, r *remote) error {
 	const head = "TIME, BY, ACTION, SUBJECT, OUTCOME, REASON, CORRELATION, WHAT"
 	return tabulate(r, &c.paging, columns(head, func(e *client.AuditEntry) []any {
 		return []any{
-			e.At, e.Actor, e.Action, named(e.Subject), e.Outcome + with(": ", e.ReasonCode), e.Reason, e.CorrelationID,
-			members(e.Detail),
+			e.At, e.Actor, e.Action, auditSubject(e.Subject), e.Outcome + with(": ", e.ReasonCode), e.Reason,
+			e.CorrelationID, members(e.Detail),
 		}
 	}))(r.Audit.List(ctx, f, c.at()))
+}
+
+// auditSubject is what an entry is about: an id, or its kind and its id.
+func auditSubject(text string) any {
+	if kind, id, two := strings.Cut(text, " "); two {
+		return phrase{kind + " ", named(id)}
+	}
+	return named(text)
 }

@@ -235,7 +235,8 @@ func TestAMintedTokenNamesRolesAndGroups(t *testing.T) {
 		"graph", "apply", "-", "--id", "claim", "--token", mint())
 	for _, of := range []string{"--role", "--group"} {
 		id := strings.TrimSpace(r.must("", "execution", "create", "claim", "--start", "-q", "--token", mint()))
-		if _, errs, code := r.run("execution", "resume", id, "approve", "--token", mint(of, "Clerk")); code != exitRefused {
+		_, errs, code := r.run("execution", "resume", id, "approve", "--token", mint(of, "Clerk"))
+		if code != exitRefused {
 			t.Errorf("%s Clerk: %d %s", of, code, errs)
 		}
 		name := map[string]string{"--role": "Controller", "--group": "Finance"}[of]

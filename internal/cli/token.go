@@ -22,8 +22,8 @@ type tokenMintCmd struct {
 	Key    string        `required:"" placeholder:"FILE" help:"Private RSA key, in PEM (PKCS #8 or #1)."`
 	Sub    string        `default:"developer" placeholder:"NAME" help:"Who the token is for (${default})."`
 	Scope  []string      `placeholder:"SCOPE" help:"What the bearer may do; without it everything: ${scopes}."`
-	Role   []string      `placeholder:"NAME" help:"A role of the bearer, in the claim roles. May be given several times."`
-	Group  []string      `placeholder:"NAME" help:"A group, in the claim groups. May be given several times."`
+	Role   []string      `placeholder:"NAME" help:"Role of the bearer (claim roles); several times for several."`
+	Group  []string      `placeholder:"NAME" help:"Group of the bearer (claim groups); likewise."`
 	Issuer string        `default:"noctria.auth" placeholder:"NAME" help:"Issuer that the server expects (${default})."`
 	Aud    []string      `aliases:"audience" default:"renga" placeholder:"NAME"`
 	TTL    time.Duration `name:"ttl" aliases:"expires" default:"1h" placeholder:"DURATION"`
