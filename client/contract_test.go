@@ -24,6 +24,8 @@ var withoutMethod = map[string]string{
 	"metrics": "for Prometheus", "contract": "for those who read it",
 	"console": "for browsers", "consolePage": "for browsers",
 	"downloadArtifact": "Rechecks.ArtifactURL gives its URL",
+	"getSession":       "for web pages; programs send tokens", "openSession": "for web pages",
+	"closeSession": "for web pages",
 }
 
 // otherwise are the members of bodies that the client does not send, and why.

@@ -35,6 +35,7 @@ import (
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/seal"
+	"renga.dev/renga/internal/platform/session"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/recheck/airflow"
@@ -77,6 +78,7 @@ type App struct {
 	Reports    *reporting.Reporting
 	Approvals  *approval.Approvals
 	Automation *automation.Automation
+	Sessions   *session.Sessions
 	Gate       *gate.Gate
 
 	cfg       Config
@@ -164,7 +166,7 @@ func assemble(cfg Config, telemetry *gate.Telemetry) (a *App, err error) {
 		}
 		a.parts = append(a.parts, checks)
 	}
-	a.parts = append(a.parts, a.newDoor(), a.newIdempotency())
+	a.parts = append(a.parts, a.newSessions(), a.newDoor(), a.newIdempotency())
 	consumers := cfg.Override.Consumers
 	if consumers == nil {
 		consumers = a.parts.consumers()

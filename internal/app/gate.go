@@ -7,6 +7,7 @@ import (
 	"renga.dev/renga/api"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/seal"
+	"renga.dev/renga/internal/platform/session"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
@@ -17,14 +18,24 @@ func (a *App) newDoor() *Part {
 	return a.door
 }
 
+// newSessions are the sessions of the web console.
+func (a *App) newSessions() *Part {
+	a.Sessions = session.New(a.DB, a.seals, session.Config{Now: a.cfg.Auth.Now, Log: a.log})
+	return &Part{
+		Name: "session", Tables: tablesOf(session.Migration), Routes: a.Sessions.Routes,
+		Retain: a.Sessions.Retain,
+	}
+}
+
 // openGate puts the routes of all parts into one table, and decides who is let in.
 func (a *App) openGate() error {
 	cfg := a.cfg.Auth
-	cfg.PublicURL, cfg.Log = a.cfg.PublicURL, a.log
+	cfg.PublicURL, cfg.Sessions, cfg.Log = a.cfg.PublicURL, a.Sessions, a.log
 	auth, err := gate.OpenAuth(cfg)
 	if err != nil {
 		return err
 	}
+	a.Sessions.Trust(auth)
 	meter := a.telemetry.Meter
 	if err := errors.Join(observe(meter, a), observeBus(meter, a), observeBacklog(meter, a)); err != nil {
 		return err

@@ -62,7 +62,7 @@ func (i issuer) bearer(claims jwt.MapClaims) []string {
 }
 
 // tokenRoutes are the routes that go by the caller's token; the others are those of
-// workflow events and of the events of triggers, which go by secrets, and the pages of the console.
+// workflow events and of the events of triggers, which go by secrets, and the public pages and sessions of the console.
 func tokenRoutes() []gate.Route {
 	return slices.DeleteFunc(app.Routes(), func(r gate.Route) bool { return r.Pass != nil || r.Public })
 }

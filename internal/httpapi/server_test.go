@@ -61,6 +61,7 @@ type server struct {
 // options change how a server is made.
 type options struct {
 	auth       gate.AuthConfig
+	public     string // the URL at which callers reach it; "": not known
 	heartbeat  time.Duration
 	idle       bool // bulks do not work until the test says so
 	consumers  []bus.Consumer
@@ -128,7 +129,7 @@ func (s *server) config(o options) app.Config {
 		s.t.Fatal(err)
 	}
 	return app.Config{
-		Shards: 3, Log: o.log, Auth: o.auth, Rates: o.rates, Open: o.open, Heavy: o.heavy,
+		Shards: 3, Log: o.log, Auth: o.auth, PublicURL: o.public, Rates: o.rates, Open: o.open, Heavy: o.heavy,
 		EventPass: pass, Inbound: o.trigger, Recheck: recheck.RecheckConfig{Down: o.down},
 		Override: app.Override{
 			Name: "p1", Exclusive: true, Clock: s.clock, Consumers: consumers, Idle: idle, Reads: o.reads,

@@ -19,7 +19,8 @@ var serveHelp = map[string]string{
 		"with --auth jwt.",
 	"jwt-issuer": "Issuer of the tokens (${default}).",
 	"rate": "Limit of a rate class per client (/s, /min, /h or unlimited), can be repeated; the " +
-		"default is pdca.read=600/min, pdca.recheck=120/min, pdca.bulk=10/min and no limit for " +
+		"default is pdca.read=600/min, pdca.recheck=120/min, pdca.bulk=10/min, " +
+		"session.open=120/min and no limit for " +
 		"the others.",
 	"consumer": "Options of a consumer, repeatable: tries=N (10), redrive=DURATION before an automatic " +
 		"redrive of dead letters (never), continue=true to process later events of a key that has " +

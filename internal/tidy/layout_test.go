@@ -82,6 +82,10 @@ var imports = map[string][]string{
 		"internal/platform/canonical",
 		"internal/platform/fault",
 	},
+	"internal/platform/session": {
+		"internal/platform/gate", "internal/platform/rest", "internal/platform/seal", "internal/platform/audit",
+		"internal/platform/sqldb", "internal/platform/canonical", "internal/platform/fault",
+	},
 	"internal/platform/audit": {
 		"internal/platform/sqldb",
 		"internal/platform/canonical",

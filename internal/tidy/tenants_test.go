@@ -148,6 +148,7 @@ var acrossTenants = map[string]map[string]int{
 	"retention deletes what is old, whosever it is": {
 		"internal/crm/automation/loop.go ‹old.table›":                    2,
 		"internal/schedules/loop.go schedules_run":                       1,
+		"internal/platform/session/row.go session_open":                  1,
 		"internal/platform/idempotency/retention.go idempotency_request": 1,
 		"internal/platform/bulk/retain.go bulk":                          6,
 		"internal/platform/bus/retain.go bus_dead":                       2,

@@ -36,6 +36,7 @@ type AuthConfig struct {
 	// PublicURL is where callers reach this process; its origin is one of ours. Default: only
 	// what the Host header names is.
 	PublicURL string
+	Sessions  Sessions         // of web pages, with jwt; default none: cookies are not looked at
 	Now       func() time.Time // default time.Now
 	Log       *slog.Logger     // default slog.Default()
 }
@@ -44,8 +45,11 @@ type AuthConfig struct {
 type Auth struct {
 	mode     Mode
 	audience []string
+	console  []string // audiences of tokens that sessions may have
 	verifier *verifier
 	origin   *http.CrossOriginProtection
+	public   string   // the origin of the public URL; "": it is not known
+	sessions Sessions // nil: there are none
 	now      func() time.Time
 }
 
@@ -55,13 +59,15 @@ func OpenAuth(cfg AuthConfig) (*Auth, error) {
 		mode: cfg.Mode, audience: []string{cmp.Or(cfg.Audience, defaultAudience)}, now: cfg.Now,
 		origin: http.NewCrossOriginProtection(),
 	}
+	a.console = append([]string{AudienceRecheck, AudienceGUI}, a.audience...)
 	if a.now == nil {
 		a.now = time.Now
 	}
 	if cfg.PublicURL != "" {
 		u, err := url.Parse(cfg.PublicURL)
 		if err == nil {
-			err = a.origin.AddTrustedOrigin(u.Scheme + "://" + u.Host)
+			a.public = u.Scheme + "://" + u.Host
+			err = a.origin.AddTrustedOrigin(a.public)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("gate: the public URL: %w", err)
@@ -82,7 +88,7 @@ func OpenAuth(cfg AuthConfig) (*Auth, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.verifier = newVerifier(keys, cmp.Or(cfg.Issuer, defaultIssuer), a.now)
+	a.verifier, a.sessions = newVerifier(keys, cmp.Or(cfg.Issuer, defaultIssuer), a.now), cfg.Sessions
 	return a, nil
 }
 
@@ -137,11 +143,11 @@ func (a *Auth) admit(r *http.Request, e *entry) (p Principal, challenge string, 
 	if e.Public {
 		return Principal{Tenant: defaultTenant}, "", nil
 	}
-	raw, err := bearer(r)
+	raw, session, err := a.shown(r)
 	if err != nil {
 		return p, `Bearer realm="renga"`, err
 	}
-	t, err := a.identify(raw, e)
+	t, err := a.identify(raw, a.wanted(e, session))
 	if err != nil {
 		return p, `Bearer realm="renga", error="invalid_token"`, err
 	}
@@ -154,29 +160,36 @@ func (a *Auth) admit(r *http.Request, e *entry) (p Principal, challenge string, 
 
 // holder is who has the token of a request, in mode jwt. Without a good token nobody is known.
 func (a *Auth) holder(r *http.Request, e *entry) (p Principal, known bool) {
-	raw, err := bearer(r)
+	raw, session, err := a.shown(r)
 	if err != nil {
 		return p, false
 	}
-	t, err := a.identify(raw, e)
+	t, err := a.identify(raw, a.wanted(e, session))
 	if err != nil {
 		return p, false
 	}
 	return t.principal, true
 }
 
-// identify is what a token says to a route.
-func (a *Auth) identify(raw string, e *entry) (*token, error) {
+// wanted are the audiences of tokens that a route takes. A session is that of the console, one application for all
+// surfaces: its token is for one of them, and good for each.
+func (a *Auth) wanted(e *entry, session bool) []string {
+	switch {
+	case session:
+		return a.console
+	case e.Audiences != nil:
+		return e.Audiences
+	case e.Surface.Audiences != nil:
+		return e.Surface.Audiences
+	}
+	return a.audience
+}
+
+// identify is what a token says that is meant for one of these audiences.
+func (a *Auth) identify(raw string, wanted []string) (*token, error) {
 	t, err := a.verifier.verify(raw, a.now())
 	if err != nil {
 		return nil, fault.New(fault.Unauthorized, "", "%s", err.Error())
-	}
-	wanted := e.Audiences
-	if wanted == nil {
-		wanted = e.Surface.Audiences
-	}
-	if wanted == nil {
-		wanted = a.audience
 	}
 	if !t.hasAudience(wanted) {
 		return nil, fault.New(fault.Unauthorized, "", "the token is meant for another audience")

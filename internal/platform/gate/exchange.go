@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -186,28 +185,14 @@ func (x *exchange) admit() error {
 	if challenge != "" {
 		x.w.Header().Set("WWW-Authenticate", challenge)
 	}
-	if fault.KindOf(err) == fault.Unauthorized {
-		x.tellRefused(err)
+	switch {
+	case fault.KindOf(err) != fault.Unauthorized:
+	case x.gate.auth.cookie(x.r) != "":
+		x.gate.tellRefused(&x.call, SessionRefused, err)
+	default:
+		x.gate.tellRefused(&x.call, TokenRefused, err)
 	}
 	return err
-}
-
-// tellRefused puts a refused token into the log and the audit log, a few of each address.
-func (x *exchange) tellRefused(err error) {
-	ctx, from := x.r.Context(), address(x.r)
-	few := x.gate.refused.admit(from, x.started).ok
-	if few {
-		x.gate.log.LogAttrs(ctx, slog.LevelInfo, "token refused", slog.String(keyAddress, from),
-			slog.String(keyRoute, x.pattern()), slog.String(keyError, err.Error()),
-			slog.String(keyCorrelation, x.call.CorrelationID), slog.String(keyRequest, x.call.RequestID))
-	}
-	switch {
-	case x.gate.refusals == nil, x.route.Pass != nil && x.bearer() != BearerInstead: // with a pass it audits itself
-	case few:
-		x.gate.refusals.note(ctx, x.refusal(from, err), x.started)
-	default:
-		x.gate.refusals.drop(ctx)
-	}
 }
 
 // prove asks the route's pass or the caller's token. challenge is the
@@ -217,7 +202,7 @@ func (x *exchange) prove() (challenge string, err error) {
 		x.call.Principal, challenge, err = x.gate.auth.admit(x.r, x.route)
 		return challenge, err
 	}
-	switch x.bearer() {
+	switch x.call.bearer() {
 	case BearerInstead:
 		p, challenge, err := x.gate.auth.admit(x.r, x.route)
 		if p.Tenant != "" { // else it stays the visitor's
@@ -230,18 +215,15 @@ func (x *exchange) prove() (challenge string, err error) {
 			return "", nil
 		}
 	}
-	if err := x.route.Pass.Check(x.call.Shown); err != nil {
-		return `Bearer realm="renga"`, err
+	err = x.route.Pass.Check(x.call.Shown)
+	if err == nil {
+		return "", x.unknown
 	}
-	return "", x.unknown
-}
-
-// bearer is what a bearer token means to the route's pass.
-func (x *exchange) bearer() Bearer {
-	if x.gate.auth.mode != ModeJWT {
-		return NoBearer
+	if p, ok := x.gate.auth.stands(x.r, x.route, &x.call); ok {
+		x.call.Principal = p
+		return "", nil
 	}
-	return x.route.Pass.Bearer()
+	return `Bearer realm="renga"`, err
 }
 
 // open counts a request that may stay open for long.

@@ -38,6 +38,14 @@ const (
 	BearerToo
 )
 
+// bearer is what a bearer token means to the route's pass.
+func (c *Call) bearer() Bearer {
+	if c.gate.auth.mode != ModeJWT {
+		return NoBearer
+	}
+	return c.route.Pass.Bearer()
+}
+
 // EventToken is the pass of workflow events: one text that sender and server share.
 // The zero value lets nobody in.
 type EventToken struct {

@@ -17,6 +17,7 @@ var DefaultRates = map[string]Rate{
 	"pdca.read":    {Limit: 600, Per: time.Minute},
 	"pdca.recheck": {Limit: 120, Per: time.Minute},
 	"pdca.bulk":    {Limit: 10, Per: time.Minute},
+	"session.open": {Limit: 120, Per: time.Minute},
 }
 
 // rateServer is the class of the pages that a process shows about itself.

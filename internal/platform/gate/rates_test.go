@@ -18,7 +18,7 @@ func TestRatesAreReadOverTheDefaults(t *testing.T) {
 	}
 	want := map[string]Rate{
 		"pdca.bulk": {20, time.Minute}, "pdca.recheck": {120, time.Minute}, "pdca.read": {},
-		"executions.write": {50, time.Second}, "events.read": {1000, time.Hour},
+		"executions.write": {50, time.Second}, "events.read": {1000, time.Hour}, "session.open": {120, time.Minute},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -55,7 +55,7 @@ func TestAnUnknownClassIsNamedWithThoseThatThereAre(t *testing.T) {
 	}
 	_, err = New(Config{Auth: auth, Rates: map[string]Rate{"raeds": {Limit: 1, Per: time.Second}}},
 		[]Route{{Pattern: "GET /a", Rate: "reads", Do: ok}})
-	if err == nil || !strings.Contains(err.Error(), `"raeds"; there are pdca.bulk, pdca.read, pdca.recheck, reads`) {
+	if err == nil || !strings.Contains(err.Error(), `"raeds"; there are pdca.bulk, pdca.read, pdca.recheck, reads, session.open`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -97,16 +98,37 @@ func (r *Refusals) note(ctx context.Context, e audit.Entry, now time.Time) {
 // drop counts a refused token that is not going to be in the audit log.
 func (r *Refusals) drop(ctx context.Context) { r.dropped.Add(ctx, 1) }
 
-// refusal is the entry of a request whose token was refused. Nothing in it is of the
-// token: the reason is the sentence that its bearer gets.
-func (x *exchange) refusal(from string, err error) audit.Entry {
+// tellRefused puts a refused token or cookie into the log and the audit log, a few of each address.
+func (g *Gate) tellRefused(c *Call, action string, err error) {
+	ctx, from, now := c.Request.Context(), address(c.Request), g.now()
+	few := g.refused.admit(from, now).ok
+	if few {
+		g.log.LogAttrs(ctx, slog.LevelInfo, refusedLines[action], slog.String(keyAddress, from),
+			slog.String(keyRoute, c.route.Pattern), slog.String(keyError, err.Error()),
+			slog.String(keyCorrelation, c.CorrelationID), slog.String(keyRequest, c.RequestID))
+	}
+	switch {
+	case g.refusals == nil, c.route.Pass != nil && c.bearer() != BearerInstead: // with a pass it audits itself
+	case few:
+		g.refusals.note(ctx, c.refusal(action, from, err, now), now)
+	default:
+		g.refusals.drop(ctx)
+	}
+}
+
+// refusedLines are what the log says of refusals, by action.
+var refusedLines = map[string]string{TokenRefused: "token refused", SessionRefused: "session refused"}
+
+// refusal is the entry of a request whose token or cookie was refused. Nothing in it is of either: the reason is
+// the sentence that the caller gets.
+func (c *Call) refusal(action, from string, err error, now time.Time) audit.Entry {
 	detail, _ := json.Marshal(struct { // texts can always be written
 		Address string `json:"address"`
 		Route   string `json:"route"`
-	}{from, x.pattern()})
+	}{from, c.route.Pattern})
 	e := audit.Entry{
-		At: canonical.Stamp(x.started.UnixMilli()), Tenant: defaultTenant, Action: TokenRefused,
-		CorrelationID: x.call.CorrelationID, Outcome: audit.Refused,
+		At: canonical.Stamp(now.UnixMilli()), Tenant: defaultTenant, Action: action,
+		CorrelationID: c.CorrelationID, Outcome: audit.Refused,
 		ReasonClass: fault.RefusedToken.Class, ReasonCode: fault.RefusedToken.Code,
 		RetryAdvice: fault.RefusedToken.Advice, Detail: detail,
 	}
