@@ -166,7 +166,9 @@ func assemble(cfg Config, telemetry *gate.Telemetry) (a *App, err error) {
 		}
 		a.parts = append(a.parts, checks)
 	}
-	a.parts = append(a.parts, a.newSessions(), a.newDoor(), a.newIdempotency())
+	sessions, part := newSessions(a)
+	a.Sessions = sessions
+	a.parts = append(a.parts, part, a.newDoor(), a.newIdempotency())
 	consumers := cfg.Override.Consumers
 	if consumers == nil {
 		consumers = a.parts.consumers()

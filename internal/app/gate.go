@@ -7,7 +7,6 @@ import (
 	"renga.dev/renga/api"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/seal"
-	"renga.dev/renga/internal/platform/session"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
@@ -16,15 +15,6 @@ import (
 func (a *App) newDoor() *Part {
 	a.door = &Part{Name: "gate", Tables: []sqldb.Migration{gate.Migration(), seal.Migration()}}
 	return a.door
-}
-
-// newSessions are the sessions of the web console.
-func (a *App) newSessions() *Part {
-	a.Sessions = session.New(a.DB, a.seals, session.Config{Now: a.cfg.Auth.Now, Log: a.log})
-	return &Part{
-		Name: "session", Tables: tablesOf(session.Migration), Routes: a.Sessions.Routes,
-		Retain: a.Sessions.Retain,
-	}
 }
 
 // openGate puts the routes of all parts into one table, and decides who is let in.

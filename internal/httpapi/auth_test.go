@@ -62,9 +62,11 @@ func (i issuer) bearer(claims jwt.MapClaims) []string {
 }
 
 // tokenRoutes are the routes that go by the caller's token; the others are those of
-// workflow events and of the events of triggers, which go by secrets, and the public pages and sessions of the console.
+// workflow events and of the events of triggers, which go by secrets, and the pages and sessions of the console.
 func tokenRoutes() []gate.Route {
-	return slices.DeleteFunc(app.Routes(), func(r gate.Route) bool { return r.Pass != nil || r.Public })
+	return slices.DeleteFunc(app.Routes(), func(r gate.Route) bool {
+		return r.Pass != nil || r.Public && r.Surface != gate.Recheck // its URLs are signed
+	})
 }
 
 // coreRoutes are those of them that go by the default audience and have the error shape

@@ -55,7 +55,8 @@ func TestAnUnknownClassIsNamedWithThoseThatThereAre(t *testing.T) {
 	}
 	_, err = New(Config{Auth: auth, Rates: map[string]Rate{"raeds": {Limit: 1, Per: time.Second}}},
 		[]Route{{Pattern: "GET /a", Rate: "reads", Do: ok}})
-	if err == nil || !strings.Contains(err.Error(), `"raeds"; there are pdca.bulk, pdca.read, pdca.recheck, reads, session.open`) {
+	const known = "pdca.bulk, pdca.read, pdca.recheck, reads, session.open"
+	if err == nil || !strings.Contains(err.Error(), `"raeds"; there are `+known) {
 		t.Errorf("got %v", err)
 	}
 }
