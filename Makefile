@@ -18,7 +18,7 @@ tool     := $(GO) tool -modfile=tools/go.mod
 # clones of the repository on a machine, as long as nothing changed that they read.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-sources  := $(wildcard *.go api client cmd examples internal test web/*.go)
+sources  := $(wildcard *.go api client cmd examples internal test web/*.go web/pack)
 
 # The packages in which goroutines meet.
 racing := $(patsubst %,./%/...,$(wildcard internal/workflow/expr internal/platform/sqldb internal/workflow/store internal/workflow/engine internal/platform/bulk))
@@ -40,10 +40,12 @@ story := -run TestTheExamplesOfTheContractAreWhatTheServerDoes ./internal/httpap
 # at once, and several packages. What go vet finds, make check finds; no debugger needs the binaries.
 beside := -parallel 4 -vet=off -ldflags=-w
 
+# get PACKAGE: install a Debian package, which only root can.
+get = { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	&& { export DEBIAN_FRONTEND=noninteractive; apt-get install -y -qq $(1) >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq $(1) >/dev/null; }; }; }
+
 # need COMMAND,PACKAGE,CONSEQUENCE: get a Debian package, or say what is missing without it.
-need = command -v $(1) >/dev/null \
-	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-	     && { export DEBIAN_FRONTEND=noninteractive; apt-get install -y -qq $(2) >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq $(2) >/dev/null; }; }; } \
+need = command -v $(1) >/dev/null || $(call get,$(2)) \
 	|| echo "SKIP: $(1) is not installed (Debian package $(2)): $(3)"
 
 # Where Debian keeps PostgreSQL's server.
@@ -199,6 +201,52 @@ test-airflow: ## run the whole path with real Airflows from PyPI (AIRFLOW="3.3.2
 		fi; \
 		RENGA_TEST_AIRFLOW="$$venv" $(GO) test -count=1 -v -timeout 30m -run '^TestARealAirflow' ./test || failed=1; \
 	done; exit $$failed
+
+# The console is TypeScript. Node builds it into web/console.zip, which is committed, so that only these targets
+# need Node. npm runs no scripts of packages.
+node-wanted := 20.19
+node-found   = $(shell node --version 2>/dev/null | tr -d v)
+node-old     = [ "$$(printf '%s\n' $(node-wanted) "$(or $(node-found),0)" | sort -V | head -n 1)" != $(node-wanted) ]
+node-missing = Node $(node-wanted) or newer is needed, and this machine has $(or $(node-found),none)
+
+web-packages := web/node_modules/.package-lock.json
+$(web-packages): web/package.json web/package-lock.json
+	cd web && npm ci --ignore-scripts
+	@touch $@
+
+.PHONY: node
+node:
+	@if $(node-old); then echo "$(node-missing); builds with the committed web/console.zip need none" >&2; exit 1; fi
+
+.PHONY: web
+web: node $(web-packages) ## check and build the console, and pack it into web/console.zip
+	cd web && npm run check && npm run build
+	$(GO) run ./web/pack
+
+.PHONY: web-dev
+web-dev: node $(web-packages) ## serve the console from its sources, with the API of a running server (RENGA_URL=…)
+	cd web && exec npm run dev
+
+.PHONY: test-web
+test-web: ## rebuild the console, compare it with web/console.zip, and try it in a real browser
+	@if $(node-old); then echo "SKIP: $(node-missing): the console is neither rebuilt nor tried in a browser"; \
+	else $(MAKE) --no-print-directory browser WEB="$(WEB)"; fi
+
+.PHONY: bench-web
+bench-web: node $(web-packages) browser-ready ## measure the console in a real browser
+	cd web && npx playwright test --project=bench $(WEB)
+
+# WEB="-g palette" runs some of the tests.
+WEB ?=
+.PHONY: browser browser-ready
+browser: $(web-packages) browser-ready
+	cd web && npm run build
+	$(GO) run ./web/pack -check
+	@if command -v chromium >/dev/null; then set -x; cd web && npx playwright test --project=tests $(WEB); fi
+browser-ready: build
+	@$(call need,chromium,chromium,the console is not tried in a browser)
+	@ls /usr/share/fonts/opentype/noto/*CJK* >/dev/null 2>&1 || $(call get,fonts-noto-cjk) \
+		|| echo "SKIP: there are no Japanese letters (Debian package fonts-noto-cjk): pictures show boxes"
 
 .PHONY: clean
 clean: ## remove what was built; ./data stays

@@ -30,7 +30,7 @@ const (
 	Source  = "SOURCE"     // holds the digest of what the archive was made from
 	Index   = "index.html" // the document
 	Packed  = ".gz"        // the end of the name of a member that is compressed
-	assets  = "ui/assets/" // where names change with the content
+	assets  = "assets/"    // where names change with the content
 )
 
 // What stands in documents for what is known only when they are served.
@@ -145,7 +145,7 @@ func (c *Console) add(member *zip.File) error {
 	return nil
 }
 
-// File is the file of a name such as ui/assets/index-4f1c.js, nil when there is none.
+// File is the file of a name such as assets/index-4f1c.js, nil when there is none.
 func (c *Console) File(name string) *File { return c.files[name] }
 
 // Document is the page that every address of the console answers. base is the path below which the server is

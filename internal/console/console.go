@@ -44,7 +44,7 @@ func (p *Pages) home(context.Context, *gate.Call) (gate.Reply, error) { return p
 
 // page answers a file under its name, and the document everywhere else, so that every address can be opened anew.
 func (p *Pages) page(_ context.Context, c *gate.Call) (gate.Reply, error) {
-	name := "ui/" + c.Path("rest")
+	name := c.Path("rest")
 	f := p.console.File(name)
 	switch {
 	case f != nil:

@@ -52,9 +52,9 @@ func TestTheArchiveIsThatOfTheSources(t *testing.T) {
 func build() fstest.MapFS {
 	return fstest.MapFS{
 		"index.html":          {Data: []byte(strings.Repeat("<base href=__RENGA_BASE__>", 9))},
-		"ui/assets/a-1.js":    {Data: bytes.Repeat([]byte("let a = 1;"), 100)},
-		"ui/icon.png":         {Data: []byte{1, 2, 3}},
-		"ui/empty.txt":        {},
+		"assets/a-1.js":    {Data: bytes.Repeat([]byte("let a = 1;"), 100)},
+		"icon.png":         {Data: []byte{1, 2, 3}},
+		"empty.txt":        {},
 		".vite/manifest.json": {Data: []byte("{}")},
 	}
 }
@@ -75,12 +75,12 @@ func TestTheSameFilesMakeTheSameArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script, icon := c.File("ui/assets/a-1.js"), c.File("ui/icon.png")
+	script, icon := c.File("assets/a-1.js"), c.File("icon.png")
 	if c.Digest != "sha256:1" || script == nil || icon == nil || c.File(".vite/manifest.json") != nil {
 		t.Fatalf("got %+v, script %v, icon %v", c, script, icon)
 	}
 	plain, err := script.Plain()
-	if want := build()["ui/assets/a-1.js"].Data; err != nil || !bytes.Equal(plain, want) || script.Packed == nil ||
+	if want := build()["assets/a-1.js"].Data; err != nil || !bytes.Equal(plain, want) || script.Packed == nil ||
 		!script.Immutable {
 		t.Errorf("the script is %q, %v, packed %t", plain, err, script.Packed != nil)
 	}
@@ -98,12 +98,12 @@ func TestAnArchiveIsComparedFileByFile(t *testing.T) {
 		t.Errorf("an archive differs from its own build: %v", err)
 	}
 	other := build()
-	other["ui/icon.png"].Data = []byte{4}
-	other["ui/new.js"] = &fstest.MapFile{Data: []byte("x")}
-	delete(other, "ui/empty.txt")
+	other["icon.png"].Data = []byte{4}
+	other["new.js"] = &fstest.MapFile{Data: []byte("x")}
+	delete(other, "empty.txt")
 	err = compare(raw, other, "sha256:2")
-	want := "SOURCE differs\nui/icon.png differs\nui/new.js is in the build and not in the archive\n" +
-		"ui/empty.txt is in the archive and not in the build\nthe archive is not what the sources give: run make web"
+	want := "SOURCE differs\nicon.png differs\nnew.js is in the build and not in the archive\n" +
+		"empty.txt is in the archive and not in the build\nthe archive is not what the sources give: run make web"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -134,7 +134,7 @@ func TestTheDigestIsThatOfWhatIsBuilt(t *testing.T) {
 	}
 	for _, name := range []string{
 		"web/src/main.tsx", "web/src/flow/b.ts", "web/package-lock.json", "web/tsconfig.json", "web/vite.config.ts",
-		"web/public/ui/icon.svg", "web/index.html", "api/openapi.yaml",
+		"web/public/icon.svg", "web/index.html", "api/openapi.yaml",
 	} {
 		tree[name] = &fstest.MapFile{Data: []byte("changed")}
 		if now := digest(); now == before {
