@@ -44,7 +44,7 @@ export interface Run {
   attempts?: readonly NodeAttempts[] | undefined;
 }
 
-/** Compares two executions, also of different versions of a graph. Nodes are in the order of a, then those of b alone. */
+/** Compares two executions, also of different versions of a graph. Nodes come in the order of a, then of b. */
 export function compareRuns(a: Run, b: Run): Comparison {
   const [sideA, sideB] = [sidesOf(a), sidesOf(b)];
   const ids = new Set([...sideA.keys(), ...sideB.keys()]);

@@ -1,4 +1,4 @@
-// Folding: a Fork with many branches is drawn as one box with counts, so that a graph of thousands of nodes can be read.
+// Folding: a Fork with many branches is drawn as one box with counts, so that a graph of thousands can be read.
 // Branches that failed are never folded away. Forks may stand in forks: an inner one folds by itself when the branch
 // that it stands in is shown.
 

@@ -166,7 +166,7 @@ function connect(boxes: readonly Box[], links: readonly Link[]): Net {
   return { count: boxes.length, edges, down, up };
 }
 
-/** The rank of a node is the longest way to it. A draft in an editor may have a cycle, whose nodes come in their order. */
+/** The rank of a node is the longest way to it. A draft may have a cycle, whose nodes come in their order. */
 function rankNodes(net: Net): number[] {
   const ranks = new Array<number>(net.count).fill(0);
   const left = net.up.map((u) => u.length);
