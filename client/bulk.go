@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// Bulks cancels many executions at once.
+// Bulks cancels or archives many executions at once.
 type Bulks struct{ bulks[Bulk, BulkItem] }
 
 // Settled is how many items have a result.
@@ -18,16 +18,34 @@ type BulkAnswer struct {
 }
 
 // CancelBulk asks for a bulk that cancels all executions which the filter selects
-// and which have not ended.
+// and which have not ended; or those that it names, in place of the filter.
 type CancelBulk struct {
 	Key    string
 	Filter BulkFilter
+	IDs    []string
 	Reason string
 }
 
+// ArchiveBulk asks for a bulk that archives all executions which the filter selects, which have
+// ended and were not archived; or those that it names, in place of the filter.
+type ArchiveBulk CancelBulk
+
 // Create freezes the set of a bulk and does nothing to it yet: Start does.
 func (c Bulks) Create(ctx context.Context, b CancelBulk) (BulkAnswer, error) {
-	return c.command(ctx, "", b.Key, createBulk{Command: "cancel", Filter: b.Filter, Reason: b.Reason})
+	return c.create(ctx, "cancel", b)
+}
+
+// CreateArchive is Create for a bulk that archives.
+func (c Bulks) CreateArchive(ctx context.Context, b ArchiveBulk) (BulkAnswer, error) {
+	return c.create(ctx, "archive", CancelBulk(b))
+}
+
+func (c Bulks) create(ctx context.Context, command string, b CancelBulk) (BulkAnswer, error) {
+	body := createBulk{Command: command, IDs: b.IDs, Reason: b.Reason}
+	if b.IDs == nil {
+		body.Filter = &b.Filter
+	}
+	return c.command(ctx, "", b.Key, body)
 }
 
 // BulkOrder names a bulk that is to be started or stopped.

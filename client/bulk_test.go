@@ -8,6 +8,21 @@ import (
 	"renga.dev/renga/client"
 )
 
+func TestABulkArchivesWhatItNames(t *testing.T) {
+	c, ctx := rig(t), soon(t)
+	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a")))
+	made := must[client.Answer](t)(c.Executions.Create(ctx, client.CreateExecution{GraphID: "g"}))
+	must[client.Answer](t)(c.Executions.Cancel(ctx, client.CancelExecution{ExecutionID: made.ExecutionID}))
+	b := must[client.BulkAnswer](t)(c.Bulks.CreateArchive(ctx, client.ArchiveBulk{IDs: []string{made.ExecutionID}}))
+	if b.Status != client.BulkPreview || b.Total != 1 {
+		t.Errorf("got %+v", b)
+	}
+	all := must[client.BulkAnswer](t)(c.Bulks.CreateArchive(ctx, client.ArchiveBulk{}))
+	if all.Total != 1 {
+		t.Errorf("got %+v for the filter of everything", all)
+	}
+}
+
 func TestABulkIsFrozenStartedAndRead(t *testing.T) {
 	c, ctx := rig(t), soon(t)
 	must[client.GraphVersion](t)(c.Graphs.Put(ctx, "g", line("default", "a")))

@@ -6,23 +6,32 @@ import (
 	"time"
 )
 
-// BulkFilter: which executions, of those that have not ended. `{}` selects all of them.
+// BulkFilter: which executions, of those that the command may change. `{}` selects all of
+// them.
 type BulkFilter struct {
-	// As in a list of executions; it must have ACTIVE.
+	// As in a list of executions. To cancel it must have ACTIVE, to archive one of the others.
 	Status  []Status `json:"status,omitempty"`
 	GraphID string   `json:"graphId,omitempty"`
 	// Created with this correlation id.
 	CorrelationID string            `json:"correlationId,omitempty"`
 	BusinessKey   string            `json:"businessKey,omitempty"`
 	Labels        map[string]string `json:"labels,omitempty"`
-	// A node of it waits for somebody.
+	// To cancel, a node of it waits for somebody.
 	Waiting bool `json:"waiting,omitempty"`
-	// This node of it waits for somebody.
+	// To cancel, this node of it waits for somebody.
 	NodeID string `json:"nodeId,omitempty"`
 	// Created at or after this instant.
 	CreatedFrom time.Time `json:"createdFrom,omitzero"`
 	// Created before this instant.
 	CreatedTo time.Time `json:"createdTo,omitzero"`
+	// To archive, ended at a Success with this outcome.
+	Outcome string `json:"outcome,omitempty"`
+	// To archive, failed with this code.
+	ErrorCode string `json:"errorCode,omitempty"`
+	// To archive, ended at or after this instant.
+	EndedFrom time.Time `json:"endedFrom,omitzero"`
+	// To archive, ended before this instant.
+	EndedTo time.Time `json:"endedTo,omitzero"`
 }
 
 // BulkStatus: `FREEZING`: its set is being put together. `PREVIEW`: its set is frozen,
@@ -54,8 +63,10 @@ type Bulk struct {
 	BulkID  string     `json:"bulkId"`
 	Command string     `json:"command"`
 	Filter  BulkFilter `json:"filter"`
-	Reason  string     `json:"reason,omitempty"`
-	Status  BulkStatus `json:"status"`
+	// Its executions were named; the filter is empty.
+	Named  bool       `json:"named,omitempty"`
+	Reason string     `json:"reason,omitempty"`
+	Status BulkStatus `json:"status"`
 	// Items of the set; while it is FREEZING, so far.
 	Total     int        `json:"total"`
 	Counts    BulkCounts `json:"counts"`
@@ -73,10 +84,13 @@ type Bulk struct {
 
 // createBulk: freezes the set of a bulk.
 type createBulk struct {
-	// What is done to each of them. `cancel` is CancelExecution.
-	Command string     `json:"command"`
-	Filter  BulkFilter `json:"filter"`
-	// Goes into every cancel.
+	// What is done to each of them. `cancel` is CancelExecution, `archive` is ArchiveExecution.
+	Command string      `json:"command"`
+	Filter  *BulkFilter `json:"filter,omitempty"`
+	// In place of a filter, the executions by their names, in the order of the items. One that
+	// there is not is FAILED.
+	IDs []string `json:"ids,omitempty"`
+	// Goes into every command.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -90,9 +104,10 @@ type AcceptedBulk struct {
 	Key           string `json:"idempotencyKey"`
 }
 
-// BulkItemStatus: `PENDING`: its turn has not come. `APPLIED`: this bulk cancelled it.
-// `ALREADY`: it was CANCELED before its turn came. `REFUSED`: it ended otherwise before its
-// turn came. `FAILED`: the command could not be decided.
+// BulkItemStatus: `PENDING`: its turn has not come. `APPLIED`: this bulk cancelled or
+// archived it. `ALREADY`: that was done before its turn came. `REFUSED`: its state refused
+// it, such as one that ended before it could be cancelled. `FAILED`: the command could not
+// be decided.
 type BulkItemStatus string
 
 // The values of BulkItemStatus.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -40,8 +41,8 @@ import (
 	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/recheck/airflow"
 	"renga.dev/renga/internal/schedules"
-	"renga.dev/renga/internal/workflow/cancel"
 	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/execbulk"
 	"renga.dev/renga/internal/workflow/store"
 	"renga.dev/renga/web"
 )
@@ -51,7 +52,7 @@ type Engine interface {
 	httpapi.Commands
 	httpapi.Reads
 	httpapi.Graphs
-	cancel.Engine
+	execbulk.Engine
 	inbound.Starter
 	recheck.Engine
 	Verify(ctx context.Context, progress func(done int)) (engine.Report, error)
@@ -239,10 +240,10 @@ func (a *App) newBus(models *metadata.Models) *Part {
 	return p
 }
 
-// newBulks are the bulks that cancel executions, and those that decide about dead letters.
+// newBulks are the bulks about executions, and those that decide about dead letters.
 func (a *App) newBulks() *Part {
 	kinds := dlq.Kinds(a.Bus)
-	kinds[cancel.Name] = cancel.New(a.Engine, a.log)
+	maps.Copy(kinds, execbulk.Kinds(a.Engine, a.log))
 	a.Bulks = bulk.New(a.DB, bulk.Config{
 		Kinds: kinds, Exclusive: a.alone(), KeyRetention: a.cfg.KeyRetention, Clock: a.cfg.Override.Clock, Log: a.log,
 	})

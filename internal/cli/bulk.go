@@ -2,26 +2,28 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"renga.dev/renga/client"
 )
 
 type bulkCmd struct {
-	Cancel bulkCancelCmd `cmd:"" help:"Cancel all executions that match a filter, after a preview."`
-	List   bulkListCmd   `cmd:"" help:"List bulks, newest first."`
-	Show   bulkShowCmd   `cmd:"" help:"Show a bulk and its progress."`
-	Items  bulkItemsCmd  `cmd:"" help:"List the executions of a bulk, with a result for each."`
-	Start  bulkStartCmd  `cmd:"" help:"Start a bulk, or continue one that was stopped."`
-	Stop   bulkStopCmd   `cmd:"" help:"Stop a bulk; the rest stays as it is until you start it again."`
+	Cancel  bulkCancelCmd  `cmd:"" help:"Cancel all executions that match a filter, after a preview."`
+	Archive bulkArchiveCmd `cmd:"" help:"Archive all executions that have ended and match a filter, after a preview."`
+	List    bulkListCmd    `cmd:"" help:"List bulks, newest first."`
+	Show    bulkShowCmd    `cmd:"" help:"Show a bulk and its progress."`
+	Items   bulkItemsCmd   `cmd:"" help:"List the executions of a bulk, with a result for each."`
+	Start   bulkStartCmd   `cmd:"" help:"Start a bulk, or continue one that was stopped."`
+	Stop    bulkStopCmd    `cmd:"" help:"Stop a bulk; the rest stays as it is until you start it again."`
 }
 
-// executionBulks are the bulks that cancel executions.
+// executionBulks are the bulks about executions.
 func executionBulks(r *remote) *bulks[client.Bulk, client.BulkItem] {
 	return &bulks[client.Bulk, client.BulkItem]{
 		remote: r, api: r.Bulks, group: "bulk", many: "executions",
 		shown: func(b *client.Bulk) bulk {
 			return bulk{
-				b.BulkID, b.Command, inLine(b.Filter), b.Reason, b.Status, b.Total, b.Counts,
+				b.BulkID, b.Command, selects(b), b.Reason, b.Status, b.Total, b.Counts,
 				b.CreatedBy, b.CreatedAt, b.StartedAt, b.EndedAt,
 			}
 		},
@@ -31,12 +33,26 @@ func executionBulks(r *remote) *bulks[client.Bulk, client.BulkItem] {
 	}
 }
 
+// selects says which executions a bulk is about.
+func selects(b *client.Bulk) string {
+	if b.Named {
+		return "by id"
+	}
+	return inLine(b.Filter)
+}
+
 type bulkCancelCmd struct {
 	filter
-	OfCorrelationID string `placeholder:"ID" help:"Only executions that were created with this correlation id."`
+	bulkCreate
+}
+
+// bulkCreate is what all commands that make a bulk of executions have.
+type bulkCreate struct {
+	OfCorrelationID string   `placeholder:"ID" help:"Only executions that were created with this correlation id."`
+	IDs             []string `arg:"" optional:"" name:"id" help:"Ids of up to 500 executions, in place of a filter."`
 
 	Reason string `placeholder:"TEXT" help:"Why; it stands in the log of each of them."`
-	All    bool   `help:"Cancel every execution of the tenant: --yes needs it where nothing else chooses."`
+	All    bool   `help:"Every execution of the tenant: --yes needs it where nothing else chooses."`
 	Yes    bool   `short:"y" help:"Do not ask, start at once."`
 	NoWait bool   `help:"Do not wait until it is done."`
 	Quiet  bool   `short:"q" help:"Print the id of the bulk alone, and do not ask."`
@@ -67,17 +83,80 @@ func (c *bulkCancelCmd) Run(ctx context.Context, r *remote) error {
 	if err != nil {
 		return err
 	}
-	selected.CorrelationID = c.OfCorrelationID
-	chooses := c.chooses() || c.OfCorrelationID != ""
+	if err := c.check("cancels", "that has not ended", c.chooses()); err != nil {
+		return err
+	}
+	return c.run(ctx, r, "Cancel", func(ctx context.Context, many client.Bulks) (client.BulkAnswer, error) {
+		selected.CorrelationID = c.OfCorrelationID
+		return many.Create(ctx, client.CancelBulk{
+			Key: c.IdempotencyKey, Filter: selected, IDs: c.IDs, Reason: c.Reason,
+		})
+	})
+}
+
+type bulkArchiveCmd struct {
+	filter
+	Outcome   string `placeholder:"NAME" help:"Ended at a Success with this outcome."`
+	ErrorCode string `placeholder:"CODE" help:"Failed with this code."`
+	EndedFrom string `placeholder:"TIME" help:"Ended at or after."`
+	EndedTo   string `placeholder:"TIME" help:"Ended before."`
+	bulkCreate
+}
+
+func (bulkArchiveCmd) Help() string {
+	return `Freezes the set of executions that match, have ended and were not archived, shows it, asks, archives each of
+them and prints a result for each, as renga bulk cancel does.
+
+Examples:
+  renga bulk archive --ended-to 720h --reason "older than a month"
+  renga bulk archive --graph order --status COMPLETED --yes
+  renga bulk archive 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 01a1e1d8-5dbe-7903-b04c-6ebbf6615a28`
+}
+
+func (c *bulkArchiveCmd) Run(ctx context.Context, r *remote) error {
+	selected, err := c.selection(r.App)
+	if err != nil {
+		return err
+	}
+	if selected.EndedFrom, selected.EndedTo, err = r.times(
+		"--ended-from", c.EndedFrom, "--ended-to", c.EndedTo); err != nil {
+		return err
+	}
+	selected.Outcome, selected.ErrorCode = c.Outcome, c.ErrorCode
+	chooses := c.chooses() || c.Outcome != "" || c.ErrorCode != "" || c.EndedFrom != "" || c.EndedTo != "" ||
+		len(c.Status) > 0
+	if err := c.check("archives", "that has ended", chooses); err != nil {
+		return err
+	}
+	return c.run(ctx, r, "Archive", func(ctx context.Context, many client.Bulks) (client.BulkAnswer, error) {
+		selected.CorrelationID = c.OfCorrelationID
+		return many.CreateArchive(ctx, client.ArchiveBulk{
+			Key: c.IdempotencyKey, Filter: selected, IDs: c.IDs, Reason: c.Reason,
+		})
+	})
+}
+
+// check refuses to do something to everything by mistake.
+func (c *bulkCreate) check(does, which string, chooses bool) error {
+	chooses = chooses || c.OfCorrelationID != ""
 	switch {
-	case c.Yes && !c.All && !chooses:
-		return usage("this cancels every execution of the tenant that has not ended: choose with --graph, " +
-			"--label or another filter, or say --all")
-	case c.All && chooses:
+	case chooses && len(c.IDs) > 0:
+		return usage("ids do not go with a filter, such as --graph")
+	case c.Yes && !c.All && !chooses && len(c.IDs) == 0:
+		return usage("this %s every execution of the tenant %s: choose with --graph, --label or another filter, or "+
+			"say --all", does, which)
+	case c.All && (chooses || len(c.IDs) > 0):
 		return usage("--all does not go with a filter, such as --graph")
 	}
+	return nil
+}
+
+// run freezes a bulk, shows it, asks, and does it.
+func (c *bulkCreate) run(
+	ctx context.Context, r *remote, verb string, create func(context.Context, client.Bulks) (client.BulkAnswer, error),
+) error {
 	ctx, many := c.context(ctx), executionBulks(r.patient())
-	made, err := many.Bulks.Create(ctx, client.CancelBulk{Key: c.IdempotencyKey, Filter: selected, Reason: c.Reason})
+	made, err := create(ctx, many.Bulks)
 	if err != nil {
 		return err
 	}
@@ -97,10 +176,10 @@ func (c *bulkCancelCmd) Run(ctx context.Context, r *remote) error {
 	if err := many.preview(ctx, b, previewed, ""); err != nil {
 		return err
 	}
-	if r.asks && r.ask("Cancel "+count(b.total, "execution", "executions")+"?") {
+	if r.asks && r.ask(verb+" "+count(b.total, "execution", "executions")+"?") {
 		return many.start(ctx, b.id, "", c.NoWait, false)
 	}
-	r.say("nothing was cancelled; to cancel them: renga bulk start %s", b.id)
+	r.say("nothing was done; to %s them: renga bulk start %s", strings.ToLower(verb), b.id)
 	return nil
 }
 
@@ -175,7 +254,7 @@ type bulkStop struct {
 type bulkStopCmd struct{ bulkStop }
 
 func (bulkStopCmd) Help() string {
-	return `Executions that are being cancelled at this moment are finished and counted; the others stay pending.
+	return `Executions whose turn it is at this moment are finished and counted; the others stay pending.
 
 Examples:
   renga bulk stop 0199c1a2-e0a0-7d21-9c33-4b5a6c7d8e04`

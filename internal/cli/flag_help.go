@@ -47,6 +47,7 @@ var flagHelp = FlagHelp{
 	},
 	"audit export":   {"out": "Write to this file instead of the terminal; it is replaced when all is there."},
 	"bulk cancel":    {"status": statusHelp, "label": labelHelp},
+	"bulk archive":   {"status": statusHelp, "label": labelHelp},
 	"bulk items":     {"status": itemStatusHelp},
 	"dlq bulk items": {"status": itemStatusHelp},
 	"dlq list": {

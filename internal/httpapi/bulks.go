@@ -14,7 +14,8 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/workflow/cancel"
+	"renga.dev/renga/internal/workflow/execbulk"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 // Bulks is where bulks are kept. What it answers is durable; unknown ones are
@@ -35,24 +36,31 @@ type bulkAPI struct{ bulks Bulks }
 type family struct {
 	path  string // of its routes
 	kinds []string
-	spec  func(*bulk.Bulk) (filter any, reason string, err error) // what its creator asked for
+	spec  func(*bulk.Bulk) (asked, error)
 	item  func(*bulk.Item) any
+}
+
+// asked is what the creator of a bulk asked for.
+type asked struct {
+	filter any
+	named  bool // its executions were named
+	reason string
 }
 
 // ofExecutions are the bulks about executions, ofDeadLetters those about dead letters.
 var (
 	ofExecutions = &family{
-		path: "/bulks", kinds: []string{cancel.Name}, item: showBulkItem,
-		spec: func(b *bulk.Bulk) (any, string, error) {
-			spec, err := cancel.Parse(b)
-			return spec.Filter, spec.Reason, err
+		path: "/bulks", kinds: execbulk.Names(), item: showBulkItem,
+		spec: func(b *bulk.Bulk) (asked, error) {
+			spec, err := execbulk.Parse(b)
+			return asked{spec.Filter, spec.IDs != nil, spec.Reason}, err
 		},
 	}
 	ofDeadLetters = &family{
 		path: "/events/bulks", kinds: dlq.Names(), item: showDeadItem,
-		spec: func(b *bulk.Bulk) (any, string, error) {
+		spec: func(b *bulk.Bulk) (asked, error) {
 			spec, err := dlq.Parse(b)
-			return spec.Filter, spec.Reason, err
+			return asked{filter: spec.Filter, reason: spec.Reason}, err
 		},
 	}
 )
@@ -61,7 +69,7 @@ var (
 func (a *bulkAPI) routes() []gate.Route {
 	e, d := ofExecutions, ofDeadLetters
 	return []gate.Route{
-		{Operation: "createBulk", Heavy: true, Do: createBulk(a, cancelSpec)},
+		{Operation: "createBulk", Heavy: true, Do: createBulk(a, executionSpec)},
 		{Operation: "listBulks", Do: a.listBulks(e)},
 		{Operation: "getBulk", Do: rest.NoQuery(a.bulk(e))},
 		{Operation: "listBulkItems", Heavy: true, Do: a.bulkItems(e)},
@@ -89,39 +97,66 @@ func (f *family) find(ctx context.Context, c *gate.Call, bulks Bulks) (bulk.Bulk
 	return b, err
 }
 
-// bulkBody asks for a bulk.
-type bulkBody[Filter any] struct {
-	Command string  `json:"command"`
-	Filter  *Filter `json:"filter"`
-	Reason  string  `json:"reason"`
+// bulkBody asks for a bulk of executions.
+type bulkBody struct {
+	Command string      `json:"command"`
+	Filter  *bulkFilter `json:"filter"`
+	IDs     []string    `json:"ids"`
+	Reason  string      `json:"reason"`
 }
 
-// cancelSpec is what the body of POST /bulks asks for.
-func cancelSpec(b *bulkBody[bulkFilter]) (cancel.Spec, error) {
+// executionSpec is what the body of POST /bulks asks for.
+func executionSpec(b *bulkBody) (command string, spec execbulk.Spec, err error) {
 	switch {
-	case b.Command != cancel.Name:
-		return cancel.Spec{}, rest.Invalid("command", "command must be %s", cancel.Name)
-	case b.Filter == nil:
-		return cancel.Spec{}, rest.Invalid("filter", "filter is required; {} selects everything that has not ended")
+	case !slices.Contains(execbulk.Names(), b.Command):
+		err = rest.Invalid("command", "command must be %s", strings.Join(execbulk.Names(), " or "))
+	case b.Filter == nil && b.IDs == nil:
+		err = rest.Invalid("filter", "filter is required where there are no ids; {} selects everything that has not "+
+			"ended, or to archive, everything that has")
+	case b.Filter != nil && b.IDs != nil:
+		err = rest.Invalid("ids", "ids and filter do not go together")
 	case utf8.RuneCountInString(b.Reason) > maxReason:
-		return cancel.Spec{}, rest.Invalid("reason", "reason must have %s", count(0, maxReason, "characters"))
+		err = rest.Invalid("reason", "reason must have %s", count(0, maxReason, "characters"))
+	case b.IDs != nil:
+		spec.IDs, err = executionIDs("ids", b.IDs)
+	default:
+		spec.Filter, err = b.Filter.check(b.Command)
 	}
-	filter, err := b.Filter.check()
-	return cancel.Spec{Filter: filter, Reason: b.Reason}, err
+	spec.Reason = b.Reason
+	return b.Command, spec, err
+}
+
+// executionIDs are the executions that a bulk names.
+func executionIDs(field string, texts []string) ([]flow.ID, error) {
+	if len(texts) < 1 || len(texts) > execbulk.MaxIDs {
+		return nil, rest.Invalid(field, "%s must have %s", field, count(1, execbulk.MaxIDs, "members"))
+	}
+	ids, seen := make([]flow.ID, len(texts)), make(map[flow.ID]bool, len(texts))
+	for i, text := range texts {
+		var err error
+		if ids[i], err = flow.ParseID(text); err != nil {
+			return nil, rest.Invalid(field, "%s[%d] must be the UUID of an execution", field, i)
+		}
+		if seen[ids[i]] {
+			return nil, rest.Invalid(field, "%s holds %s twice", field, ids[i])
+		}
+		seen[ids[i]] = true
+	}
+	return ids, nil
 }
 
 // createBulk answers POST /bulks and POST /events/bulks.
-func createBulk[F, S any](a *bulkAPI, spec func(*bulkBody[F]) (S, error)) rest.Handler {
+func createBulk[B, S any](a *bulkAPI, spec func(*B) (command string, asked S, err error)) rest.Handler {
 	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		key, err := c.IdempotencyKey()
 		if err != nil {
 			return gate.Reply{}, err
 		}
-		var b bulkBody[F]
+		var b B
 		if err := c.Decode(&b); err != nil {
 			return gate.Reply{}, err
 		}
-		wanted, err := spec(&b)
+		command, wanted, err := spec(&b)
 		if err != nil {
 			return gate.Reply{}, err
 		}
@@ -130,7 +165,7 @@ func createBulk[F, S any](a *bulkAPI, spec func(*bulkBody[F]) (S, error)) rest.H
 			return gate.Reply{}, fault.Wrap("httpapi.bulk", err)
 		}
 		ans, err := a.bulks.Create(ctx, bulk.Request{
-			Kind: b.Command, Spec: raw, Idempotency: key,
+			Kind: command, Spec: raw, Idempotency: key,
 			Tenant: c.Principal.Tenant, Actor: c.Principal.Subject, CorrelationID: c.CorrelationID,
 		})
 		if err != nil {

@@ -6,11 +6,11 @@ import (
 
 	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/rest"
-	"renga.dev/renga/internal/workflow/cancel"
+	"renga.dev/renga/internal/workflow/execbulk"
 	"renga.dev/renga/internal/workflow/flow"
 )
 
-// bulkFilter says which executions a bulk is about, by what a list of executions that have not ended is filtered by.
+// bulkFilter says which executions a bulk is about, by what a list of executions is filtered by.
 type bulkFilter struct {
 	Status        []string          `json:"status"`
 	GraphID       *string           `json:"graphId"`
@@ -21,10 +21,17 @@ type bulkFilter struct {
 	NodeID        *string           `json:"nodeId"`
 	CreatedFrom   *flow.Time        `json:"createdFrom"`
 	CreatedTo     *flow.Time        `json:"createdTo"`
+	Outcome       *string           `json:"outcome"`
+	ErrorCode     *string           `json:"errorCode"`
+	EndedFrom     *flow.Time        `json:"endedFrom"`
+	EndedTo       *flow.Time        `json:"endedTo"`
 }
 
-func (f *bulkFilter) check() (out cancel.Filter, err error) {
-	if err := f.checkStatus(); err != nil {
+func (f *bulkFilter) check(command string) (out execbulk.Filter, err error) {
+	if err := f.checkStatus(command); err != nil {
+		return out, err
+	}
+	if err := f.suits(command); err != nil {
 		return out, err
 	}
 	out.Status = f.Status
@@ -39,6 +46,8 @@ func (f *bulkFilter) check() (out cancel.Filter, err error) {
 		{"correlationId", f.CorrelationID, validCorrelation, &out.CorrelationID, correlationRule},
 		{"businessKey", f.BusinessKey, validBusinessKey, &out.BusinessKey, businessKeyRule},
 		{"nodeId", f.NodeID, canonical.Name, &out.NodeID, nameRule},
+		{"outcome", f.Outcome, validOutcome, &out.Outcome, outcomeRule},
+		{"errorCode", f.ErrorCode, validCode, &out.ErrorCode, codeRule},
 	} {
 		if t.given == nil {
 			continue
@@ -54,14 +63,44 @@ func (f *bulkFilter) check() (out cancel.Filter, err error) {
 	if out.Labels, err = flow.NewLabels(f.Labels); err != nil {
 		return out, err
 	}
-	if out.CreatedFrom, err = someInstant("filter.createdFrom", f.CreatedFrom); err != nil {
-		return out, err
+	for _, t := range [...]struct {
+		field string
+		given *flow.Time
+		into  *flow.Time
+	}{
+		{"createdFrom", f.CreatedFrom, &out.CreatedFrom}, {"createdTo", f.CreatedTo, &out.CreatedTo},
+		{"endedFrom", f.EndedFrom, &out.EndedFrom}, {"endedTo", f.EndedTo, &out.EndedTo},
+	} {
+		if *t.into, err = someInstant("filter."+t.field, t.given); err != nil {
+			return out, err
+		}
 	}
-	out.CreatedTo, err = someInstant("filter.createdTo", f.CreatedTo)
-	return out, err
+	return out, nil
 }
 
-func (f *bulkFilter) checkStatus() error {
+// suits refuses what no execution has that the command may change.
+func (f *bulkFilter) suits(command string) error {
+	for _, m := range [...]struct {
+		field   string
+		given   bool
+		archive bool // of what has ended
+	}{
+		{"waiting", f.Waiting != nil, false}, {"nodeId", f.NodeID != nil, false},
+		{"outcome", f.Outcome != nil, true}, {"errorCode", f.ErrorCode != nil, true},
+		{"endedFrom", f.EndedFrom != nil, true}, {"endedTo", f.EndedTo != nil, true},
+	} {
+		if m.given && m.archive != (command == execbulk.Archive) {
+			goes := execbulk.Cancel
+			if m.archive {
+				goes = execbulk.Archive
+			}
+			return rest.Invalid("filter."+m.field, "filter.%s goes with the command %s alone", m.field, goes)
+		}
+	}
+	return nil
+}
+
+func (f *bulkFilter) checkStatus(command string) error {
 	for i, name := range f.Status {
 		switch {
 		case !slices.ContainsFunc(allStatuses, func(s flow.Status) bool { return s.String() == name }):
@@ -69,6 +108,13 @@ func (f *bulkFilter) checkStatus() error {
 		case slices.Contains(f.Status[:i], name):
 			return rest.Invalid("filter.status", "filter.status holds %s twice", name)
 		}
+	}
+	if command == execbulk.Archive {
+		if f.Status != nil && !slices.ContainsFunc(f.Status, func(s string) bool { return s != flow.Active.String() }) {
+			return rest.Invalid("filter.status",
+				"filter.status must have COMPLETED, FAILED or CANCELED: what has not ended cannot be archived")
+		}
+		return nil
 	}
 	if f.Status != nil && !slices.Contains(f.Status, flow.Active.String()) {
 		return rest.Invalid("filter.status", "filter.status must have ACTIVE: what has ended cannot be cancelled")

@@ -333,3 +333,90 @@ func TestABulkKeepsToItsRangeOfTime(t *testing.T) {
 	b := s.freeze(fmt.Sprintf(`{"createdFrom":%q,"createdTo":%q}`, created[1], created[2]))
 	s.get("/bulks/"+b.id+"/items").is(200).has("items.0.executionId", all[1].id)
 }
+
+func TestABulkArchivesWhatHasEnded(t *testing.T) {
+	s := newServerWith(t, options{idle: true})
+	active, canceled, archived := s.started(linear("q", "a")), s.started(linear("q", "a")), s.started(linear("q", "a"))
+	canceled.send("cancel", "").is(202)
+	archived.send("cancel", "").is(202)
+	archived.send("archive", "").is(202)
+	late := s.started(linear("q", "a"))
+	late.send("cancel", "").is(202)
+	freeze := func(filter string) reply {
+		return s.post("/bulks", `{"command":"archive","filter":`+filter+`,"reason":"old"}`).is(202)
+	}
+	for filter, total := range map[string]string{
+		`{}`:                                   "2",
+		`{"status":["CANCELED","ACTIVE"]}`:     "2",
+		`{"status":["COMPLETED"]}`:             "0",
+		`{"graphId":"g"}`:                      "2",
+		`{"endedFrom":"2000-01-01T00:00:00Z"}`: "2",
+		`{"endedTo":"2000-01-01T00:00:00Z"}`:   "0",
+		`{"outcome":"paid"}`:                   "0",
+		`{"errorCode":"DAMAGED","labels":{}}`:  "0",
+	} {
+		freeze(filter).has("total", total)
+	}
+	b := bulkOf{s, freeze(`{}`).text("bulkId")}
+	late.send("archive", "").is(202)
+	b.send("start").is(202)
+	s.work()
+	b.until("DONE").counts(0, 1, 1, 0, 0).has("command", "archive").has("named", "<none>")
+	s.get("/bulks/"+b.id+"/items").is(200).has("items.0.executionId", canceled.id).has("items.0.status", "APPLIED").
+		has("items.0.result", "{}").has("items.1.executionId", late.id).has("items.1.status", "ALREADY")
+	if canceled.view().text("archivedAt") == "<none>" {
+		t.Error("it was not archived")
+	}
+	active.view().has("archivedAt", "<none>")
+	for filter, message := range map[string]string{
+		`{"status":["ACTIVE"]}`: "filter.status must have COMPLETED, FAILED or CANCELED: what has not ended cannot " +
+			"be archived",
+		`{"waiting":true}`: "filter.waiting goes with the command cancel alone",
+		`{"nodeId":"a"}`:   "filter.nodeId goes with the command cancel alone",
+		`{"outcome":""}`:   "filter.outcome must be 1 to 64 letters, digits, dots, dashes or underscores",
+		`{"endedTo":"x"}`:  "filter.endedTo must be an RFC 3339 time",
+		`{"errorCode":""}`: "filter.errorCode must be 1 to 128 characters on one line",
+	} {
+		s.post("/bulks", `{"command":"archive","filter":`+filter+`}`).is(422).has("error.message", message)
+	}
+	s.post("/bulks", `{"command":"cancel","filter":{"outcome":"paid"}}`).is(422).
+		has("error.message", "filter.outcome goes with the command archive alone")
+}
+
+func TestABulkMayNameItsExecutions(t *testing.T) {
+	s := newServerWith(t, options{idle: true})
+	first, second, third := s.started(linear("q", "a")), s.started(linear("q", "a")), s.started(linear("q", "a"))
+	second.send("cancel", "").is(202)
+	s.do("PUT", "/graphs/g", linear("q", "a"), "X-Tenant-Id", other).is(201)
+	theirs := s.post("/executions", `{"graphId":"g"}`, "X-Tenant-Id", other).is(202).text("executionId")
+	ids := func(ids ...string) string { return `["` + strings.Join(ids, `","`) + `"]` }
+	r := s.post("/bulks", `{"command":"cancel","ids":`+ids(third.id, theirs, second.id)+`}`).is(202).
+		has("status", "PREVIEW").has("total", "3")
+	b := bulkOf{s, r.text("bulkId")}
+	b.view().has("named", "true").has("filter", "{}")
+	b.send("start").is(202)
+	s.work()
+	b.until("DONE").counts(0, 1, 1, 0, 1)
+	s.get("/bulks/"+b.id+"/items").is(200).has("items.0.executionId", third.id).has("items.0.status", "APPLIED").
+		has("items.1.executionId", theirs).has("items.1.status", "FAILED").
+		has("items.1.result.code", "EXECUTION_NOT_FOUND").
+		has("items.2.executionId", second.id).has("items.2.status", "ALREADY")
+	first.view().has("status", "ACTIVE")
+	s.get("/executions/"+theirs, "X-Tenant-Id", other).is(200).has("status", "ACTIVE")
+
+	many := make([]string, 501)
+	for i := range many {
+		many[i] = fmt.Sprintf("0199c1a2-0000-7000-8000-%012x", i)
+	}
+	s.post("/bulks", `{"command":"archive","ids":`+ids(many[:500]...)+`}`).is(202).has("total", "500")
+	for body, message := range map[string]string{
+		`{"command":"cancel","ids":` + ids(many...) + `}`:             "ids must have 1 to 500 members",
+		`{"command":"cancel","ids":[]}`:                               "ids must have 1 to 500 members",
+		`{"command":"cancel","ids":["x"]}`:                            "ids[0] must be the UUID of an execution",
+		`{"command":"cancel","ids":` + ids(many[1], many[1]) + `}`:    "ids holds " + many[1] + " twice",
+		`{"command":"cancel","filter":{},"ids":` + ids(many[1]) + `}`: "ids and filter do not go together",
+		`{"command":"start","ids":` + ids(many[1]) + `}`:              "command must be cancel or archive",
+	} {
+		s.post("/bulks", body).is(422).has("error.message", message)
+	}
+}

@@ -12,6 +12,7 @@ type bulkView struct {
 	BulkID        string      `json:"bulkId"`
 	Command       string      `json:"command"`
 	Filter        any         `json:"filter"`
+	Named         bool        `json:"named,omitzero"`
 	Reason        string      `json:"reason,omitempty"`
 	Status        string      `json:"status"`
 	Total         int         `json:"total"`
@@ -46,8 +47,8 @@ func (f *family) show(b *bulk.Bulk) bulkView {
 	if !b.StartedAt.IsZero() {
 		v.StartedBy = &flow.Actor{Kind: flow.KindUser, ID: b.StartedBy}
 	}
-	if filter, reason, err := f.spec(b); err == nil { // it is as its creation wrote it
-		v.Filter, v.Reason = filter, reason
+	if spec, err := f.spec(b); err == nil { // it is as its creation wrote it
+		v.Filter, v.Named, v.Reason = spec.filter, spec.named, spec.reason
 	}
 	return v
 }

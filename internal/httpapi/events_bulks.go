@@ -23,21 +23,28 @@ type deadBulkFilter struct {
 	DeadTo      *flow.Time `json:"deadTo"`
 }
 
+// deadBulkBody asks for a bulk of dead letters.
+type deadBulkBody struct {
+	Command string          `json:"command"`
+	Filter  *deadBulkFilter `json:"filter"`
+	Reason  string          `json:"reason"`
+}
+
 // deadSpec is what the body of POST /events/bulks asks for.
-func deadSpec(b *bulkBody[deadBulkFilter]) (dlq.Spec, error) {
+func deadSpec(b *deadBulkBody) (string, dlq.Spec, error) {
 	switch {
 	case !slices.Contains(dlq.Names(), b.Command):
-		return dlq.Spec{}, rest.Invalid("command", "command must be %s", strings.Join(dlq.Names(), " or "))
+		return "", dlq.Spec{}, rest.Invalid("command", "command must be %s", strings.Join(dlq.Names(), " or "))
 	case b.Filter == nil:
-		return dlq.Spec{}, rest.Invalid("filter", "filter is required; {} selects all dead letters that are open")
+		return "", dlq.Spec{}, rest.Invalid("filter", "filter is required; {} selects all dead letters that are open")
 	}
 	for _, skip := range []bool{false, b.Command == dlq.Skip} {
 		if err := decisionReason(b.Reason, skip); err != nil {
-			return dlq.Spec{}, err
+			return "", dlq.Spec{}, err
 		}
 	}
 	filter, err := b.Filter.check()
-	return dlq.Spec{Filter: filter, Reason: b.Reason}, err
+	return b.Command, dlq.Spec{Filter: filter, Reason: b.Reason}, err
 }
 
 func (f *deadBulkFilter) check() (out dlq.Filter, err error) {

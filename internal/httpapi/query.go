@@ -46,10 +46,16 @@ func (q query) correlation(name string) string {
 var (
 	nameRule        = fmt.Sprintf("must be 1 to %d letters, digits, dots, dashes or underscores", canonical.MaxName)
 	correlationRule = fmt.Sprintf("must be 1 to %d printable ASCII characters", maxCorrelation)
+	outcomeRule     = fmt.Sprintf("must be 1 to %d letters, digits, dots, dashes or underscores", flow.MaxOutcome)
+	codeRule        = fmt.Sprintf("must be 1 to %d characters on one line", maxErrorCode)
 	businessKeyRule = fmt.Sprintf("must be 1 to %d characters without control characters", flow.MaxBusinessKey)
 )
 
 func validCorrelation(s string) bool { return canonical.Printable(s, maxCorrelation) }
+
+func validOutcome(s string) bool { return s != "" && flow.ValidName(s) && len(s) <= flow.MaxOutcome }
+
+func validCode(s string) bool { return canonical.OneLine(s, 1, maxErrorCode) }
 
 func validBusinessKey(s string) bool { return s != "" && flow.CheckBusinessKey(s) == nil }
 
@@ -65,8 +71,8 @@ func (q query) businessKey(name string) string {
 // outcome is the outcome of a Success, "" when it is not given.
 func (q query) outcome(name string) string {
 	s, given := q.Text(name)
-	if given && (!flow.ValidName(s) || len(s) > flow.MaxOutcome) {
-		q.Fail(name, "%s must be 1 to %d letters, digits, dots, dashes or underscores", name, flow.MaxOutcome)
+	if given && !validOutcome(s) {
+		q.Fail(name, "%s %s", name, outcomeRule)
 	}
 	return s
 }

@@ -151,7 +151,7 @@ var imports = map[string][]string{
 	"internal/workflow/runs": {
 		"internal/workflow/engine", "internal/workflow/flow", "internal/platform/sqldb",
 	},
-	"internal/workflow/cancel": {
+	"internal/workflow/execbulk": {
 		"internal/platform/bulk", "internal/workflow/engine", "internal/workflow/flow",
 		"internal/platform/canonical", "internal/platform/fault",
 	},
@@ -165,7 +165,7 @@ var imports = map[string][]string{
 	},
 	"internal/httpapi": {
 		"api", "internal/platform/gate", "internal/platform/rest", "internal/platform/seal", "internal/platform/audit",
-		"internal/platform/bus", "internal/platform/bulk", "internal/workflow/cancel", "internal/platform/bulk/dlq",
+		"internal/platform/bus", "internal/platform/bulk", "internal/workflow/execbulk", "internal/platform/bulk/dlq",
 		"internal/workflow/engine", "internal/workflow/play",
 		"internal/workflow/flow", "internal/platform/canonical",
 		"internal/platform/events", "internal/platform/fair", "internal/platform/fault",

@@ -232,6 +232,9 @@ func (l *list) lookUpColumns(b *statement, driver *filter) (conditions string) {
 	if driver != nil && len(l.statuses) < 4 {
 		conditions += " AND status + 0 IN (" + l.statusList() + ")"
 	}
+	if l.query.Unarchived {
+		conditions += " AND archived_at + 0 = 0"
+	}
 	for i := range l.filters {
 		switch f := &l.filters[i]; {
 		case f == driver || f.table != "":
@@ -330,12 +333,12 @@ func byCreation(order string) string { return " ORDER BY at " + order + ", n " +
 func (l *list) total(ctx context.Context, sql *sqldb.Tx) (n int, err error) {
 	st := l.count()
 	switch {
-	case len(l.filters) == 0 && l.query.CreatedFrom == 0 && l.query.CreatedTo == 0:
+	case len(l.filters) == 0 && l.query.CreatedFrom == 0 && l.query.CreatedTo == 0 && !l.query.Unarchived:
 		st = l.counted()
 	case l.only() && l.filters[0].counted() != "":
 		st = l.passing(&l.filters[0])
 	case l.driver != nil && (l.driver.n == 0 || l.driver.n < frequent && len(l.filters) == 1 &&
-		l.query.GraphID == "" && len(l.statuses) == 4):
+		l.query.GraphID == "" && len(l.statuses) == 4 && !l.query.Unarchived):
 		return l.driver.n, nil
 	}
 	return n, sql.Row(ctx, st.Query, st.Args...).Scan(&n)
@@ -344,7 +347,7 @@ func (l *list) total(ctx context.Context, sql *sqldb.Tx) (n int, err error) {
 // only reports whether a query has one filter and nothing else.
 func (l *list) only() bool {
 	return len(l.filters) == 1 && l.query.GraphID == "" && len(l.statuses) == 4 && l.query.CreatedFrom == 0 &&
-		l.query.CreatedTo == 0
+		l.query.CreatedTo == 0 && !l.query.Unarchived
 }
 
 // counted is the name by which it is counted who passes a filter, "" if nobody counts.

@@ -111,6 +111,7 @@ func listFilters(t *testing.T, s *suite) {
 			CorrelationID: []string{"", "c-1", "c-2"}[i%3], BusinessKey: []string{"", "", "k"}[i%3],
 			Outcome: []string{"", "paid", "declined"}[i/5%3], ErrorCode: []string{"", "E-1"}[i/7%2],
 			Status: flow.Failed, CreatedAt: flow.Time(1000 + i/3), EndedAt: flow.Time(2000 + i*7%20), Labels: labels,
+			ArchivedAt: flow.Time(i / 2 % 2 * 3000),
 		}))
 	}
 	all = append(all, s.create(engine.Head{BusinessKey: "k", CorrelationID: "c-1", Labels: `{"a":"1"}`}))
@@ -135,6 +136,10 @@ func listFilters(t *testing.T, s *suite) {
 			{ErrorCode: "E-1", Outcome: "declined"},
 			{ErrorCode: "E-1", GraphID: "h"},
 			{EndedFrom: 1, CorrelationID: "c-1", CreatedTo: 1010},
+			{Unarchived: true},
+			{Unarchived: true, Outcome: "paid"},
+			{Unarchived: true, EndedFrom: 2003},
+			{Unarchived: true, GraphID: "g", Status: []flow.Status{flow.Failed}},
 		} {
 			q.Tenant, q.Labels = tenantA, labels
 			for _, page := range [][2]int{{0, 100}, {3, 3}, {100, 3}} {
@@ -146,7 +151,7 @@ func listFilters(t *testing.T, s *suite) {
 			sum += n
 		}
 	}
-	equal(t, "sum of the totals", sum, 542)
+	equal(t, "sum of the totals", sum, 640)
 }
 
 // listWaiting asks for executions by what waits in them, before and after some of it has gone on.

@@ -1,4 +1,4 @@
-package cancel
+package execbulk
 
 import (
 	"context"
@@ -51,13 +51,15 @@ func (f *fake) Submit(_ context.Context, requests []engine.Request) []engine.Res
 	return out
 }
 
-func kindOf(f *fake) *Kind { return New(f, slog.New(slog.DiscardHandler)) }
+func kindOf(f *fake) bulk.Kind { return Kinds(f, slog.New(slog.DiscardHandler))[Cancel] }
+
+func archiver(f *fake) bulk.Kind { return Kinds(f, slog.New(slog.DiscardHandler))[Archive] }
 
 func idOf(n int) flow.ID { return flow.ID{15: byte(n)} }
 
 func bulkOf(spec string) *bulk.Bulk {
 	return &bulk.Bulk{
-		ID: "b1", Tenant: "t", Kind: Name, Spec: []byte(spec), CreatedBy: "ann", StartedBy: "bob",
+		ID: "b1", Tenant: "t", Kind: Cancel, Spec: []byte(spec), CreatedBy: "ann", StartedBy: "bob",
 		CorrelationID: "corr",
 		CreatedAt:     time.UnixMilli(5000),
 	}
@@ -220,5 +222,86 @@ func TestWhatIsStoredMustBeReadable(t *testing.T) {
 	}
 	if _, err := k.Do(t.Context(), bulkOf(`{}`), []string{"x"}); err == nil {
 		t.Error("do: a name that is damaged was read")
+	}
+}
+
+func TestAnArchiveIsOfWhatHasEndedAndWasNotArchived(t *testing.T) {
+	all := []flow.Status{flow.Completed, flow.Failed, flow.Canceled}
+	for spec, want := range map[string]engine.ListQuery{
+		`{"filter":{}}`: {Tenant: "t", Status: all, Unarchived: true, CreatedTo: 5001},
+		`{"filter":{"status":["ACTIVE","FAILED"],"errorCode":"E","endedFrom":"1970-01-01T00:00:02Z"}}`: {
+			Tenant: "t", Status: []flow.Status{flow.Failed}, Unarchived: true, ErrorCode: "E", EndedFrom: 2000,
+			CreatedTo: 5001,
+		},
+		`{"filter":{"outcome":"paid","endedTo":"1970-01-01T00:00:03Z"}}`: {
+			Tenant: "t", Status: all, Unarchived: true, Outcome: "paid", EndedTo: 3000, CreatedTo: 5001,
+		},
+	} {
+		f := &fake{}
+		if _, err := archiver(f).Count(t.Context(), bulkOf(spec)); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(want, f.query); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", spec, diff)
+		}
+	}
+}
+
+func TestHowEachArchiveEnded(t *testing.T) {
+	answers := []engine.Result{
+		{Answer: engine.Answer{Changed: true}},
+		{Answer: engine.Answer{Refused: &flow.Refusal{Guard: flow.GuardNotArchived, Execution: flow.Failed}}},
+		{Answer: engine.Answer{Refused: &flow.Refusal{Guard: flow.GuardEnded, Execution: flow.Active}}},
+	}
+	f := &fake{results: func(r *engine.Request) engine.Result { return answers[r.Execution[15]] }}
+	names := []string{idOf(0).String(), idOf(1).String(), idOf(2).String()}
+	results, err := archiver(f).Do(t.Context(), bulkOf(`{"reason":"old"}`), names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i, r := range results {
+		got = append(got, fmt.Sprintf("%v %s", r.Outcome, r.Detail))
+		if req := f.requests[i]; req.Command != (flow.Archive{Reason: "old"}) ||
+			req.Idempotency.Endpoint != "POST /executions/"+names[i]+"/archive" {
+			t.Errorf("request %d: %+v", i, req)
+		}
+	}
+	if diff := cmp.Diff([]string{
+		`APPLIED {}`, `ALREADY {}`, `REFUSED {"guard":"execution_terminal","state":{"execution":"ACTIVE"}}`,
+	}, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheSetMayBeNamed(t *testing.T) {
+	var want []string
+	text := ""
+	for n := range 7 {
+		want = append(want, idOf(n).String())
+		text += `,"` + want[n] + `"`
+	}
+	b := bulkOf(`{"filter":{},"ids":[` + text[1:] + `]}`)
+	k := kindOf(&fake{err: errors.New("nobody asks for a list")})
+	if n, err := k.Count(t.Context(), b); n != 7 || err != nil {
+		t.Errorf("counted %d %v", n, err)
+	}
+	var got []string
+	for place := ""; ; {
+		names, last, err := k.Select(t.Context(), b, place, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, place = append(got, names...), last; len(names) < 3 {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for _, place := range []string{"x", "-1", "8"} {
+		if _, _, err := k.Select(t.Context(), b, place, 3); err == nil {
+			t.Errorf("the place %q was read", place)
+		}
 	}
 }
