@@ -42,6 +42,7 @@ simulate and what it must lead to; what expect does not name is not compared:
         failedNodeId: charge
         nodes: {charge: FAILED, ship: CREATED}      # how they end; CREATED: never reached
         attempts: {charge: 2}
+        cleanup: undo-order                         # the graph that the cancel started
         took: 2h0m1s                                # of virtual time
 
 The exit code is 0 when every case ends as it should, 1 when one does not, and 2 when a file is wrong.
@@ -68,6 +69,7 @@ type expectation struct {
 	FailedNodeID *string           `json:"failedNodeId"`
 	Nodes        map[string]string `json:"nodes"`
 	Attempts     map[string]int    `json:"attempts"`
+	Cleanup      *string           `json:"cleanup"` // the graph that a cancel started
 	Took         *flow.Duration    `json:"took"`
 }
 
@@ -275,6 +277,9 @@ func (e *expectation) compare(p *play.Play) (failures []string) {
 	for _, name := range slices.Sorted(maps.Keys(e.Attempts)) {
 		n, _ := s.Find(name)
 		differ("attempts of "+name, fmt.Sprint(n.Attempt), fmt.Sprint(e.Attempts[name]))
+	}
+	if e.Cleanup != nil {
+		differ("cleanup", p.Cleanup(), *e.Cleanup)
 	}
 	if e.Took != nil {
 		differ("took", p.Took().String(), time.Duration(*e.Took).String())

@@ -187,7 +187,8 @@ func verdict(p *play.Play, on screen) string {
 	case flow.Failed:
 		return fmt.Sprintf("%s %s: node %s, %s", status, tail, s.FailedNode, clean(describeError(s.Error)))
 	case flow.Canceled:
-		return fmt.Sprintf("%s %s: cancel won at event %d", status, tail, s.CancelSeq)
+		return fmt.Sprintf("%s %s: cancel won at event %d", status, tail, s.CancelSeq) +
+			with(", and it started a cleanup by graph ", p.Cleanup())
 	case flow.Active:
 		return fmt.Sprintf("%s for ever: %s waits, without a timeout, and nobody resumes it", status,
 			strings.Join(p.Stuck(), ", "))

@@ -207,7 +207,7 @@ func (p *Play) keep(events []flow.Event) error {
 func (p *Play) decide(c flow.Command) ([]flow.Event, error) {
 	facts := flow.Facts{
 		Now: p.now, ID: simulated(p.State.Seq + 1), Execution: simulated(0), Plan: p.plan,
-		Actor: actorOf(c), CorrelationID: "simulation",
+		Actor: actorOf(c), CorrelationID: "simulation", Compensation: simulated(MaxEvents + 1),
 	}
 	for {
 		events, err := flow.Decide(p.State, c, facts)
@@ -222,6 +222,14 @@ func (p *Play) decide(c flow.Command) ([]flow.Event, error) {
 			facts.Outputs[seq] = flow.DataOf(p.Log[seq-1].Payload)
 		}
 	}
+}
+
+// Cleanup is the graph that a cancel started to clean up, "" when none did.
+func (p *Play) Cleanup() string {
+	if p.State.Compensation.IsZero() {
+		return ""
+	}
+	return p.plan.Graph.OnCancel.Graph
 }
 
 // simulated is the ID of the n-th event, or with 0 of the execution.
