@@ -70,6 +70,8 @@ export interface Me {
   caller: Caller | undefined;
   error: Error | undefined;
   loading: boolean;
+  /** As whom requests act is known: pages may read. */
+  ready: boolean;
   /** The session ended while the page was open. */
   expired: boolean;
   can: (scope: string) => boolean;
@@ -84,15 +86,24 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   const client = useQueryClient();
   const who = useActAs();
   const [expired, setExpired] = useState(false);
-  const session = useQuery({ queryKey: ["session"], queryFn: readSession, staleTime: 60_000 });
+  const session = useQuery({
+    queryKey: ["session"],
+    queryFn: async () => {
+      const s = await readSession();
+      setMode(s.mode);
+      return s;
+    },
+    staleTime: 60_000,
+    refetchInterval: (q) => (q.state.status === "error" ? 3_000 : false),
+  });
   const mode = session.data?.mode;
   const ready = session.data !== undefined && (mode === "none" || session.data.signedIn);
-  const me = useQuery({
+  const me = useQuery<Caller>({
     queryKey: ["me", who.tenant, who.user, mode],
     enabled: ready,
     staleTime: 60_000,
+    refetchInterval: (q) => (q.state.status === "error" ? 3_000 : false),
     queryFn: async ({ signal }) => {
-      setMode(mode ?? "none");
       const caller = await data(api.GET("/me", { signal }));
       setIdentity({ tenant: caller.tenantId, user: caller.subject ?? "" });
       return caller;
@@ -107,6 +118,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       caller: me.data,
       error: session.error ?? me.error ?? undefined,
       loading: session.isPending || (ready && me.isPending),
+      ready: session.data !== undefined && (mode === "none" || me.data !== undefined),
       expired: expired && mode === "jwt",
       can: (scope) => me.data === undefined || me.data.scopes.includes(scope),
       refresh: async () => {

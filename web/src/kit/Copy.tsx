@@ -2,6 +2,7 @@ import { useEffect, useState, type ReactNode } from "react";
 import { actAsHeaders } from "../api/session";
 import { base } from "../base";
 import { useWords } from "../words";
+import { Icon } from "./Icon";
 import { Menu } from "./Menu";
 import { toast } from "./Toast";
 
@@ -15,8 +16,8 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** The last eight of an id; a click copies the whole. */
-export function Id({ id, full = false }: { id: string; full?: boolean }) {
+/** The last eight of an id, the whole, or only the sign beside a link; a click copies the whole. */
+export function Id({ id, full = false, mark = false }: { id: string; full?: boolean; mark?: boolean }) {
   const w = useWords();
   const [copied, setCopied] = useState(false);
   useEffect(() => {
@@ -36,9 +37,9 @@ export function Id({ id, full = false }: { id: string; full?: boolean }) {
         void copyText(id).then(setCopied);
       }}
     >
-      <code>{full || id.length <= 12 ? id : id.slice(-8)}</code>
+      {!mark && <code>{full || id.length <= 12 ? id : id.slice(-8)}</code>}
       <span className="id-mark" aria-hidden>
-        {copied ? "✓" : "⧉"}
+        <Icon name={copied ? "check" : "copy"} size={12} />
       </span>
     </button>
   );

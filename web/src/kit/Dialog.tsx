@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, type ReactNode } from "react";
 import { useWords } from "../words";
 import { cx } from "./cx";
+import { Icon } from "./Icon";
 
 export interface DialogProps {
   title: ReactNode;
@@ -9,6 +10,8 @@ export interface DialogProps {
   /** Buttons, right-aligned; the last one is the main one. */
   actions?: ReactNode;
   wide?: boolean;
+  /** At the top of the window, so that it does not jump as it grows. */
+  top?: boolean;
   /** A drawer at the right edge. */
   side?: boolean;
   /** Escape and the backdrop do not close it. */
@@ -16,7 +19,7 @@ export interface DialogProps {
 }
 
 /** A modal dialog. Mount it to open it; the focus returns to where it was. */
-export function Dialog({ title, onClose, children, actions, wide, side, stays }: DialogProps) {
+export function Dialog({ title, onClose, children, actions, wide, top, side, stays }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
   const w = useWords();
@@ -24,6 +27,11 @@ export function Dialog({ title, onClose, children, actions, wide, side, stays }:
     const d = ref.current;
     const before = document.activeElement;
     d?.showModal();
+    // Not the cross, which comes first: the first control of the content, or else the main button.
+    const first = d?.querySelector<HTMLElement>(
+      ".dialog-content :is(input, textarea, select):not(:disabled), .dialog-content [data-autofocus]",
+    );
+    (first ?? d?.querySelector<HTMLElement>("footer .button:last-child"))?.focus();
     return () => {
       d?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
@@ -32,7 +40,7 @@ export function Dialog({ title, onClose, children, actions, wide, side, stays }:
   return (
     <dialog
       ref={ref}
-      className={cx("dialog", wide && "wide", side && "side")}
+      className={cx("dialog", wide && "wide", top && "high", side && "side")}
       aria-labelledby={id}
       onCancel={(e) => {
         e.preventDefault();
@@ -52,7 +60,7 @@ export function Dialog({ title, onClose, children, actions, wide, side, stays }:
               onClick={onClose}
               aria-label={w.do.close}
             >
-              ✕
+              <Icon name="close" size={12} />
             </button>
           )}
         </header>

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { ApiError, sentence } from "../api/error";
 import { useWords } from "../words";
+import { Icon } from "./Icon";
 import { Button } from "./Button";
 
 /** A sentence that says what happened and what to do, and the request id to copy. */
@@ -14,7 +15,7 @@ export function ErrorBox({ error, onRetry }: { error: unknown; onRetry?: (() => 
   return (
     <div className="error-box" role="alert">
       <span className="error-mark" aria-hidden>
-        ✕
+        <Icon name="warn" />
       </span>
       <div>
         <p>{sentence(error, w)}</p>

@@ -4,6 +4,7 @@ import { useWords } from "../words";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
 import { Field } from "./Field";
+import { Icon } from "./Icon";
 import { fromControl, showTime, toControl } from "./instant";
 import { Menu } from "./Menu";
 
@@ -137,7 +138,6 @@ function Editor({
               <textarea
                 id={id}
                 aria-describedby={by}
-                autoFocus
                 rows={3}
                 value={chosen.join("\n")}
                 onChange={(e) => setChosen(e.target.value.split("\n"))}
@@ -146,7 +146,6 @@ function Editor({
               <input
                 id={id}
                 aria-describedby={by}
-                autoFocus
                 type={instant ? "datetime-local" : "text"}
                 step={instant ? 1 : undefined}
                 list={field.suggest && listId}
@@ -200,7 +199,7 @@ export function Chip({
       )}
       {onRemove && (
         <button type="button" aria-label={w.do.remove} onClick={onRemove}>
-          ✕
+          <Icon name="close" size={10} />
         </button>
       )}
     </span>

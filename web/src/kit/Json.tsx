@@ -3,6 +3,7 @@ import { useWords } from "../words";
 import { Button } from "./Button";
 import { copyText } from "./Copy";
 import { cx } from "./cx";
+import { Icon } from "./Icon";
 
 // Data as text: nothing of it is ever HTML, and only http(s) addresses become links.
 
@@ -64,7 +65,7 @@ function Node({
   return (
     <div>
       <button type="button" className="json-fold" aria-expanded={opened} onClick={() => setOpened(!opened)}>
-        <span aria-hidden>{opened ? "▾" : "▸"}</span> {key}
+        <Icon name={opened ? "down" : "right"} size={10} /> {key}
         {left}
         {!opened && (
           <span className="muted">

@@ -1,5 +1,6 @@
 import { useId, useRef, type KeyboardEvent, type ReactNode } from "react";
 import { cx } from "./cx";
+import { Icon } from "./Icon";
 
 export interface MenuItem {
   label: ReactNode;
@@ -63,7 +64,7 @@ export function Menu({
         {label}
         {!icon && (
           <span aria-hidden className="caret">
-            ▾
+            <Icon name="down" size={10} />
           </span>
         )}
       </button>
@@ -96,7 +97,7 @@ export function Menu({
           >
             {item.checked !== undefined && (
               <span className="menu-mark" aria-hidden>
-                {item.checked ? "✓" : ""}
+                {item.checked && <Icon name="check" size={12} />}
               </span>
             )}
             {item.label}

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { usePrefs } from "../prefs";
 import { useWords } from "../words";
-import { showAge, showDuration, showTime } from "./instant";
+import { showAge, showDuration, showTime, showZone } from "./instant";
 
 // One clock for all ages: it ticks once a second while something shows an age and the tab is visible.
 const listeners = new Set<() => void>();
@@ -79,6 +79,11 @@ function Stamp({ at, text }: { at: string; text: string }) {
       {text}
     </time>
   );
+}
+
+/** The name of the chosen zone, for the head of a column of bare times. */
+export function useZoneName(): string {
+  return showZone(usePrefs().zone);
 }
 
 /** How long ago, or how soon. */

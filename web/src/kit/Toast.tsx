@@ -1,5 +1,6 @@
 import { useSyncExternalStore, type ReactNode } from "react";
 import { useWords } from "../words";
+import { Icon } from "./Icon";
 
 interface Note {
   id: number;
@@ -58,7 +59,7 @@ export function Toasts() {
             </button>
           )}
           <button type="button" className="link" aria-label={w.do.close} onClick={() => drop(n.id)}>
-            ✕
+            <Icon name="close" size={12} />
           </button>
         </div>
       ))}

@@ -42,6 +42,14 @@ export function showTime(
   return o.bare ? text : `${text} ${zoneName(zone, parts.timeZoneName ?? "")}`;
 }
 
+/** The zone as heads of columns show it: `UTC+01:00`, `UTC` or `JST`. */
+export function showZone(zone: Zone, at = new Date()): string {
+  const offset = format(zone, true, false)
+    .formatToParts(at)
+    .find((p) => p.type === "timeZoneName");
+  return zoneName(zone, offset?.value ?? "");
+}
+
 function zoneName(zone: Zone, offset: string): string {
   if (zone === "utc") return "UTC";
   if (zone === "jst") return "JST";

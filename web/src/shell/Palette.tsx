@@ -85,10 +85,9 @@ export function Palette({ onClose }: { onClose: () => void }) {
     e.preventDefault();
   };
   return (
-    <Dialog title={w.palette.title} onClose={onClose}>
+    <Dialog title={w.palette.title} onClose={onClose} top>
       <div className="palette">
         <input
-          autoFocus
           role="combobox"
           aria-expanded
           aria-controls={listId}

@@ -38,6 +38,11 @@ export function Shell() {
   });
 
   if (signedOut) return <SignIn />;
+  const fallback = (
+    <div className="page">
+      <Loading label={w.page.loading} />
+    </div>
+  );
   const PageOf = page ? pages[page.name] : undefined;
   const refused = me.error instanceof ApiError && me.error.status !== 0 && !me.expired;
   return (
@@ -60,23 +65,21 @@ export function Shell() {
               <ErrorBox error={me.error} onRetry={() => void me.refresh()} />
             </div>
           )}
-          <Boundary at={path}>
-            <Suspense
-              fallback={
-                <div className="page">
-                  <Loading label={w.page.loading} />
-                </div>
-              }
-            >
-              {page && PageOf ? (
-                <PageProvider page={page}>
-                  <PageOf key={JSON.stringify(page)} />
-                </PageProvider>
-              ) : (
-                <Unknown path={path} />
-              )}
-            </Suspense>
-          </Boundary>
+          {me.ready ? (
+            <Boundary at={path}>
+              <Suspense fallback={fallback}>
+                {page && PageOf ? (
+                  <PageProvider page={page}>
+                    <PageOf key={JSON.stringify(page)} />
+                  </PageProvider>
+                ) : (
+                  <Unknown path={path} />
+                )}
+              </Suspense>
+            </Boundary>
+          ) : (
+            !refused && fallback
+          )}
         </main>
       </div>
       {open === "palette" && <Palette onClose={() => setOpen(undefined)} />}

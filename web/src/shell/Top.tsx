@@ -1,5 +1,5 @@
 import { useOnline } from "../api";
-import { Button, Menu, cx, useNow } from "../kit";
+import { Button, Icon, Menu, cx, useNow } from "../kit";
 import { useLiveState } from "../live";
 import { setPref, usePrefs, type Zone } from "../prefs";
 import { useWords } from "../words";
@@ -29,9 +29,10 @@ export function Top({
         aria-controls="rail"
         onClick={onMenu}
       >
-        ☰
+        <Icon name="menu" />
       </Button>
       <button type="button" className="top-search" onClick={onPalette}>
+        <Icon name="search" />
         <span>{w.palette.title}</span>
         <kbd>{apple ? "⌘ K" : "Ctrl K"}</kbd>
       </button>

@@ -94,7 +94,7 @@ export const en = {
     none: "No authentication",
     noneHint: "Everybody who reaches this server may do everything.",
     tenant: "Tenant",
-    actAs: "Act as",
+    actAs: "Acting as",
     nobody: "nobody in particular",
     defaultTenant: "default",
     tenantHint: "The id of a tenant. Empty: the default tenant.",

@@ -1,6 +1,18 @@
 import { useCallback, useMemo, useState } from "react";
 import { useRead, type Answer } from "../../api";
-import { CopyAs, Duration, Empty, ErrorBox, FilterBar, Id, Page, StateBadge, Table, Time } from "../../kit";
+import {
+  CopyAs,
+  Duration,
+  Empty,
+  ErrorBox,
+  FilterBar,
+  Id,
+  Page,
+  StateBadge,
+  Table,
+  Time,
+  useZoneName,
+} from "../../kit";
 import type { Column, FilterField } from "../../kit";
 import { go, Link, useSearch } from "../../router";
 import { flag, list, text as textParam } from "../../search";
@@ -27,6 +39,7 @@ export default function Executions() {
   const w = useWords();
   const t = usePageWords(text);
   const locale = useLocale();
+  const zone = useZoneName();
   const [search, setSearch] = useSearch(spec);
   const [page, setPage] = useState(1);
   const query = useMemo(
@@ -58,9 +71,12 @@ export default function Executions() {
       head: t.id,
       width: "9rem",
       cell: (e) => (
-        <Link to="execution" params={{ id: e.executionId }}>
-          <code>{e.executionId.slice(-8)}</code>
-        </Link>
+        <>
+          <Link to="execution" params={{ id: e.executionId }}>
+            <code>{e.executionId.slice(-8)}</code>
+          </Link>{" "}
+          <Id id={e.executionId} mark />
+        </>
       ),
     },
     {
@@ -71,7 +87,13 @@ export default function Executions() {
     },
     { id: "graph", head: t.graph, cell: (e) => `${e.graphId} · ${e.graphVersion}` },
     { id: "key", head: t.key, from: 760, cell: (e) => e.businessKey ?? e.correlationId ?? "" },
-    { id: "created", head: t.created, width: "15rem", from: 560, cell: (e) => <Time at={e.createdAt} /> },
+    {
+      id: "created",
+      head: `${t.created} · ${zone}`,
+      width: "11rem",
+      from: 560,
+      cell: (e) => <Time bare at={e.createdAt} />,
+    },
     {
       id: "took",
       head: t.took,
@@ -80,7 +102,6 @@ export default function Executions() {
       from: 900,
       cell: (e) => <Duration from={e.createdAt} to={e.endedAt} />,
     },
-    { id: "copy", head: "", width: "7rem", from: 1000, cell: (e) => <Id id={e.executionId} /> },
   ];
   const fields: FilterField[] = [
     {

@@ -1,0 +1,40 @@
+import { defineConfig, devices } from "@playwright/test";
+
+const launchOptions = {
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ],
+};
+
+export default defineConfig({
+  testDir: "test",
+  outputDir: "test-results",
+  // Two workers are two servers and two browsers.
+  workers: Number(process.env.WORKERS ?? 2),
+  fullyParallel: false,
+  forbidOnly: true,
+  retries: 0,
+  timeout: 120_000,
+  expect: { timeout: 30_000 },
+  reporter: [["list"]],
+  use: {
+    ...devices["Desktop Chrome"],
+    viewport: { width: 1280, height: 800 },
+    locale: "en-GB",
+    timezoneId: "Europe/Berlin",
+    launchOptions,
+    trace: "retain-on-failure",
+  },
+  projects: [
+    { name: "tests", testMatch: "**/*.spec.ts" },
+    { name: "bench", testMatch: "**/*.bench.ts", workers: 1 },
+    { name: "shots", testMatch: "**/*.shots.ts", workers: 1 },
+  ],
+});
