@@ -1,7 +1,140 @@
-import { Page } from "../../kit";
-import { useWords } from "../../words";
+import { Suspense, useCallback, useMemo, useState } from "react";
+import { useRead } from "../../api";
+import type { LocalState } from "../../flow/apply";
+import { Button, ErrorBox, Loading, Page, Tabs } from "../../kit";
+import { useParams, useSearch } from "../../router";
+import { int, oneOf, text as textParam } from "../../search";
+import { useLocale, usePageWords, useWords } from "../../words";
+import { Actions } from "./Actions";
+import { ExecutionProvider, type Execution, type ExecutionContext } from "./context";
+import "./execution.css";
+import { Facts, Heading } from "./Facts";
+import { NodePanel } from "./NodePanel";
+import { Notices } from "./Notices";
+import { bars, tabNames, tabs } from "./tabs";
+import { useExecution } from "./useExecution";
+import { text } from "./words";
 
-export default function Execution() {
+const spec = { tab: oneOf(tabNames, "graph"), node: textParam(), at: int(0) };
+
+/** What happens, why, and what can I do? */
+export default function ExecutionPage() {
+  const { id } = useParams("execution");
+  return <OfId key={id} id={id} />;
+}
+
+function OfId({ id }: { id: string }) {
   const w = useWords();
-  return <Page title={w.execution} />;
+  const t = usePageWords(text);
+  const locale = useLocale();
+  const [search, setSearch] = useSearch(spec);
+  const { now, error, live, listening, refresh } = useExecution(id);
+  const [local, setLocal] = useState<LocalState>();
+
+  const at = search.at > 0 && now !== undefined && search.at < now.seq ? search.at : undefined;
+  const then = useRead(
+    "/executions/{executionId}",
+    { path: { executionId: id }, query: { at: at ?? 1 } },
+    { enabled: at !== undefined, keep: true },
+  );
+  const graph = useRead(
+    "/graphs/{graphId}",
+    { path: { graphId: now?.graphId ?? "" }, query: { version: now?.graphVersion ?? 1 } },
+    { enabled: now !== undefined },
+  );
+
+  const setAt = useCallback(
+    (seq: number | undefined) => {
+      setLocal(undefined);
+      setSearch({ at: seq ?? 0 });
+    },
+    [setSearch],
+  );
+  const select = useCallback((node: string | undefined) => setSearch({ node: node ?? "" }), [setSearch]);
+  const past = at === undefined ? undefined : then.data;
+  const shown = shownOf(now, past, local);
+  const context = useMemo<ExecutionContext | undefined>(
+    () =>
+      now && shown
+        ? {
+            id,
+            execution: shown,
+            now,
+            graph: graph.data,
+            at,
+            setAt,
+            show: setLocal,
+            selected: search.node === "" ? undefined : search.node,
+            select,
+            live: live || listening,
+            refresh,
+          }
+        : undefined,
+    [id, now, shown, graph.data, at, setAt, search.node, select, live, listening, refresh],
+  );
+
+  if (!now || !context) {
+    return (
+      <Page title={w.execution}>
+        {error ? (
+          <ErrorBox error={error} onRetry={() => void refresh()} />
+        ) : (
+          <Loading label={w.page.loading} lines={6} />
+        )}
+      </Page>
+    );
+  }
+  const Tab = tabs[search.tab];
+  return (
+    <ExecutionProvider value={context}>
+      <Page
+        title={`${now.businessKey ?? now.executionId.slice(-8)} · ${now.graphId}`}
+        heading={<Heading />}
+        actions={<Actions />}
+      >
+        <Facts />
+        <Notices listening={listening} />
+        {error && <ErrorBox error={error} onRetry={() => void refresh()} />}
+        {then.error && at !== undefined && (
+          <ErrorBox error={then.error} onRetry={() => void then.refetch()} />
+        )}
+        {graph.error && <ErrorBox error={graph.error} onRetry={() => void graph.refetch()} />}
+        {bars.map((Bar, i) => (
+          <Suspense key={i} fallback={<div className="exe-bar" />}>
+            <Bar />
+          </Suspense>
+        ))}
+        {at !== undefined && (
+          <p className="exe-past" role="status">
+            {t.past(at.toLocaleString(locale), now.seq.toLocaleString(locale))}{" "}
+            <Button small onClick={() => setAt(undefined)}>
+              {t.toNow}
+            </Button>
+          </p>
+        )}
+        <div className="exe-body">
+          <div className="exe-main">
+            <Tabs
+              label={w.execution}
+              tabs={tabNames.map((name) => ({ id: name, label: t.tabs[name] }))}
+              value={search.tab}
+              onChange={(tab) => setSearch({ tab }, { push: true })}
+            >
+              <Suspense fallback={<Loading label={w.page.loading} lines={6} />}>
+                <Tab />
+              </Suspense>
+            </Tabs>
+          </div>
+          {context.selected !== undefined && <NodePanel key={context.selected} nodeId={context.selected} />}
+        </div>
+      </Page>
+    </ExecutionProvider>
+  );
+}
+
+/** A state that is computed here has no late results and no input: it takes them from the newest one. */
+function shownOf(now: Execution | undefined, past: Execution | undefined, local: LocalState | undefined) {
+  if (!now) return undefined;
+  if (local) return { ...now, ...local, businessKey: now.businessKey, labels: now.labels } as Execution;
+  return past ?? now;
 }

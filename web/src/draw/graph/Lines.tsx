@@ -1,0 +1,104 @@
+import { memo, useMemo } from "react";
+import type { Folded, FoldedEdge } from "../../flow/fold";
+import type { Layout } from "../../flow/layout";
+import type { Point, Route } from "../../flow/route";
+import { usePageWords } from "../../words";
+import { clip } from "./shape";
+import type { Direction } from "./useLayout";
+import { overlaps, type Rect } from "./view";
+import type { Way } from "./ways";
+import { text } from "./words";
+
+interface LinesProps {
+  folded: Folded;
+  layout: Layout;
+  direction: Direction;
+  ways: readonly Way[];
+  part: Rect;
+  texts: boolean;
+}
+
+/** The edges: one path for all of a kind, so that thousands cost little. What was not taken is faint. */
+export const Lines = memo(function Lines({ folded, layout, direction, ways, part, texts }: LinesProps) {
+  const boxes = useMemo(() => layout.routes.map(boundsOf), [layout]);
+  const shown = layout.routes.filter((_, i) => overlaps(boxes[i] as Rect, part));
+  const paths = new Map<string, { lines: string; heads: string }>();
+  for (const r of shown) {
+    const edge = folded.edges[r.index];
+    if (!edge) continue;
+    const kind = kindOf(edge, ways);
+    const p = paths.get(kind) ?? { lines: "", heads: "" };
+    p.lines += r.path;
+    if (!r.merged && texts) p.heads += head(r.points.at(-1) as Point, direction);
+    paths.set(kind, p);
+  }
+  const drawn = [...paths].sort(([a], [b]) => order(a) - order(b));
+  return (
+    <g className="glines">
+      {drawn.map(([kind, p]) => (
+        <g key={kind} className={kind}>
+          <path className="gline" d={p.lines} />
+          {p.heads !== "" && <path className="ghead" d={p.heads} />}
+        </g>
+      ))}
+      {texts && shown.map((r) => <Label key={r.index} route={r} edge={folded.edges[r.index]} ways={ways} />)}
+    </g>
+  );
+});
+
+function order(kind: string): number {
+  return kind.includes("taken") ? 2 : kind.includes("open") ? 1 : 0;
+}
+
+/** How an edge is drawn: by what became of it, and dashed when it is for a failure. */
+function kindOf(e: FoldedEdge, ways: readonly Way[]): string {
+  const way = ways[e.index] ?? "open";
+  const passed = way === "taken" ? "taken" : way === "open" || way === "unknown" ? "open" : "untaken";
+  return e.on === "success" ? passed : `${passed} on-failure`;
+}
+
+/** The condition of an edge and what it was, or for which end of its node it is. */
+function Label({ route, edge, ways }: { route: Route; edge: FoldedEdge | undefined; ways: readonly Way[] }) {
+  const t = usePageWords(text);
+  if (!edge) return null;
+  const on = t.on[edge.on];
+  if (edge.when === undefined && on === undefined) return null;
+  const way = ways[edge.index] ?? "open";
+  const was = edge.when === undefined ? undefined : t.was[way];
+  const whole = [on, edge.when].filter((s) => s !== undefined).join(": ");
+  return (
+    <text
+      className={`glabel way-${way}`}
+      x={route.label.x}
+      y={route.label.y}
+      textAnchor="middle"
+      data-edge={`${edge.from}→${edge.to}`}
+      data-way={way}
+    >
+      <title>{was ? `${whole}\n${was}` : whole}</title>
+      <tspan x={route.label.x} dy={was ? -2 : 4} className={edge.when ? "gwhen" : ""}>
+        {clip(whole, 150, 11)}
+      </tspan>
+      {was && (
+        <tspan x={route.label.x} dy={13} className="gwas">
+          {was}
+        </tspan>
+      )}
+    </text>
+  );
+}
+
+function boundsOf(r: Route): Rect {
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const p of r.points) {
+    left = Math.min(left, p.x);
+    right = Math.max(right, p.x);
+    top = Math.min(top, p.y);
+    bottom = Math.max(bottom, p.y);
+  }
+  return { x: left - 1, y: top - 1, width: right - left + 2, height: bottom - top + 2 };
+}
+
+function head(p: Point, direction: Direction): string {
+  return direction === "down" ? `M${p.x} ${p.y}l-4 -7h8Z` : `M${p.x} ${p.y}l-7 -4v8Z`;
+}

@@ -1,0 +1,79 @@
+import { useEffect, useMemo, useState } from "react";
+import type { Folded, FoldChoice } from "../../flow/fold";
+import { blocksOf, fold } from "../../flow/fold";
+import { layout, layoutSteps, type Layout } from "../../flow/layout";
+import type { Graph, NodeState } from "../../flow/types";
+import { sizeOf } from "./shape";
+
+/** Up to so many nodes the layout is there in the first render; larger ones are made between frames. */
+const atOnce = 300;
+
+export type Direction = "down" | "right";
+
+export interface Drawing {
+  folded: Folded;
+  layout: Layout;
+  direction: Direction;
+}
+
+/** The layout of a graph with its folds. The last one stays until the next is there. */
+export function useLayout(
+  graph: Graph,
+  states: readonly NodeState[],
+  choice: FoldChoice,
+  wide: boolean,
+): Drawing | undefined {
+  const blocks = useMemo(() => blocksOf(graph), [graph]);
+  const folded = useMemo(() => fold(graph, states, choice, blocks), [graph, states, choice, blocks]);
+  const direction = useMemo(() => directionOf(graph, wide), [graph, wide]);
+  // States change often, and the picture with them seldom: only what is drawn counts.
+  const key = JSON.stringify([direction, folded.nodes.map((n) => n.id), folded.edges.map((e) => e.index)]);
+  const shape = useMemo(
+    () => ({ key, nodes: folded.nodes, edges: folded.edges, direction, graph }),
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [key, graph],
+  );
+  const small = shape.nodes.length <= atOnce;
+  const direct = useMemo(
+    () => (small ? layout(boxes(shape), shape.edges, { direction }) : undefined),
+    [shape, small, direction],
+  );
+  const [made, setMade] = useState<{ of: typeof shape; layout: Layout }>();
+
+  useEffect(() => {
+    if (direct) return;
+    const steps = layoutSteps(boxes(shape), shape.edges, {
+      direction: shape.direction,
+      now: () => performance.now(),
+    });
+    let timer = setTimeout(function step() {
+      const s = steps.next();
+      if (s.done === true) setMade({ of: shape, layout: s.value });
+      else timer = setTimeout(step);
+    });
+    return () => clearTimeout(timer);
+  }, [shape, direct]);
+
+  return useMemo(() => {
+    if (direct) return { folded, layout: direct, direction };
+    if (made?.of === shape) return { folded, layout: made.layout, direction };
+    return undefined;
+  }, [direct, made, shape, folded, direction]);
+}
+
+function boxes(shape: { nodes: Folded["nodes"] }) {
+  return shape.nodes.map((n) => ({ id: n.id, ...sizeOf(n) }));
+}
+
+/** Where the flow goes: as it fills the room better. It depends on the graph alone, so that it does not turn. */
+function directionOf(graph: Graph, wide: boolean): Direction {
+  if (!wide || graph.nodes.length > atOnce) return "down";
+  const folded = fold(graph);
+  const of = { nodes: folded.nodes };
+  const room = { width: 900, height: 420 };
+  const scale = (direction: Direction) => {
+    const l = layout(boxes(of), folded.edges, { direction });
+    return Math.min(1, room.width / l.width, room.height / l.height);
+  };
+  return scale("right") >= scale("down") ? "right" : "down";
+}

@@ -1,0 +1,18 @@
+import { lazy, type ComponentType, type LazyExoticComponent } from "react";
+
+// The tabs of an execution. Each is a file that is loaded when somebody opens it and reads useExecutionContext().
+
+type Part = LazyExoticComponent<ComponentType>;
+
+export const tabs = {
+  graph: lazy(() => import("./GraphTab")),
+  why: lazy(() => import("./WhyTab")),
+  data: lazy(() => import("./DataTab")),
+} as const satisfies Record<string, Part>;
+
+export type TabName = keyof typeof tabs;
+
+export const tabNames = Object.keys(tabs) as TabName[];
+
+/** What stands between the header and the tabs. */
+export const bars: readonly Part[] = [];
