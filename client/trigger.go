@@ -50,6 +50,9 @@ type TriggerEvent struct {
 	// Key makes it safe to send the event again, where the trigger takes no key from the body. Default: a new one, so
 	// that a repetition of this client has one effect.
 	Key string
+	// NoKey sends it without one: of a trigger with once day or month the first event of each starts an execution. Where
+	// each event starts one (once key), a repetition of this client after a lost answer starts another.
+	NoKey bool
 	// Secret is that of the trigger. Without it the event goes by Config.Token, which needs the scope workflow:write.
 	Secret string
 }
@@ -57,9 +60,9 @@ type TriggerEvent struct {
 // Send posts an event to a trigger. However often it is sent under one key, one execution starts, and every answer
 // names it.
 func (c Triggers) Send(ctx context.Context, id string, e TriggerEvent) (TriggerAnswer, error) {
-	q := call{
-		method: http.MethodPost, path: pathOf("/triggers/{id}/events", id), key: cmp.Or(e.Key, newKey()),
-		secret: e.Secret,
+	q := call{method: http.MethodPost, path: pathOf("/triggers/{id}/events", id), key: e.Key, secret: e.Secret}
+	if !e.NoKey {
+		q.key = cmp.Or(e.Key, newKey())
 	}
 	if e.Secret != "" {
 		q.query = given(map[string]string{"tenant": c.cfg.Tenant})

@@ -81,7 +81,7 @@ func (a *App) unsent(key string, err error) error {
 	if errors.As(err, &failure) && failure.Status == 0 {
 		return usage("%s", failure.Message)
 	}
-	if errors.Is(err, client.ErrUnavailable) {
+	if key != "" && errors.Is(err, client.ErrUnavailable) {
 		a.say("the event may have arrived; it is safe to send it again with --key %s", key)
 	}
 	return err

@@ -124,6 +124,7 @@ var flagHelp = FlagHelp{
 		"file": "Body of the event, a JSON object; - is standard input.",
 		"key": "Makes it safe to send again, where the trigger takes no key from the body: one key starts one " +
 			"execution; default: a new one.",
+		"no-key": "Sends it without a key.",
 		"secret": "Secret of the trigger; better in the environment. Without it the token is shown.",
 	},
 	"template apply": {"file": "Template in JSON; - is standard input. ${repeat}"},

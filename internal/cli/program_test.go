@@ -175,6 +175,29 @@ func TestAnErrorThatMayPassSaysHowToRetry(t *testing.T) {
 	}
 }
 
+// TestAnEventWithoutAnAnswerSaysItsKey asks a server that cannot do it now; an event without a key has none to say.
+func TestAnEventWithoutAnAnswerSaysItsKey(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if keyed := q.Header.Get("X-Idempotency-Key")+q.Header.Get("Idempotency-Key") != ""; keyed ==
+			strings.HasPrefix(q.URL.Path, "/triggers/keyless/") {
+			t.Errorf("%s has a key: %v", q.URL.Path, keyed)
+		}
+		w.Header().Set("Retry-After", "60") // longer than the program waits
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer web.Close()
+	r := &rig{t: t, clock: &clock{}}
+	for flags, safe := range map[string]string{
+		"keyed": "again with --key ", "named --key k-1": "again with --key k-1", "keyless --no-key": "",
+	} {
+		_, errs, code := r.runWith(Program{}, "{}", append([]string{"trigger", "send", "-f", "-", "--server", web.URL},
+			strings.Fields(flags)...)...)
+		if code != exitUnavailable || !strings.Contains(errs, safe) || strings.Contains(errs, "--key") != (safe != "") {
+			t.Errorf("%s: exit code %d: %s", flags, code, errs)
+		}
+	}
+}
+
 // TestAMintedTokenIsAcceptedByItsKeys uses new-key and mint on servers that have the
 // public half as PEM, as a JWKS file and as a JWKS behind a URL.
 func TestAMintedTokenIsAcceptedByItsKeys(t *testing.T) {

@@ -106,7 +106,8 @@ func (c *triggerShowCmd) Run(ctx context.Context, r *remote) error {
 type triggerSendCmd struct {
 	triggerID
 	File          string `short:"f" required:"" placeholder:"FILE"`
-	Key           string `                      placeholder:"KEY"`
+	Key           string `                      placeholder:"KEY" xor:"key"`
+	NoKey         bool   `                                        xor:"key"`
 	Secret        string `                      placeholder:"SECRET" env:"RENGA_TRIGGER_SECRET"`
 	CorrelationID string `                      placeholder:"ID"`
 }
@@ -114,6 +115,7 @@ type triggerSendCmd struct {
 func (triggerSendCmd) Help() string {
 	return `However often an event is sent under one key, one execution starts, and every answer names it. The exit
 code is 0 when one was started or the condition of the trigger does not hold, and 13 when the key had started it before.
+A trigger with once day or month and without keys of its own wants --no-key: then the first event of each starts one.
 
 Examples:
   renga trigger send orders -f event.json
@@ -129,14 +131,19 @@ func (c *triggerSendCmd) Run(ctx context.Context, r *remote) error {
 	if err := s.Validate(); err != nil {
 		return usage("%v", err)
 	}
-	key := cmp.Or(c.Key, rand.Text())
-	answer, err := r.Triggers.Send(s.context(ctx), c.ID, client.TriggerEvent{Body: raw, Key: key, Secret: c.Secret})
+	event := client.TriggerEvent{Body: raw, Key: c.Key, NoKey: c.NoKey, Secret: c.Secret}
+	if !c.NoKey {
+		event.Key = cmp.Or(c.Key, rand.Text())
+	}
+	answer, err := r.Triggers.Send(s.context(ctx), c.ID, event)
 	if err != nil {
-		return r.unsent(key, err)
+		return r.unsent(event.Key, err)
 	}
 	err = r.answer(func(p *printer) {
 		what := "started"
 		switch {
+		case answer.Duplicate && answer.Key == "":
+			what = "duplicate: another event had started this execution before"
 		case answer.Duplicate:
 			what = "duplicate: the key had started this execution before"
 		case !answer.Triggered:
