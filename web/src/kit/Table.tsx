@@ -125,7 +125,11 @@ export function Table<R>(p: TableProps<R>) {
         role="rowgroup"
       >
         <div className="table-head table-row" role="row" style={{ gridTemplateColumns: template }}>
-          {p.onSelect && <span role="columnheader" />}
+          {p.onSelect && (
+            <span role="columnheader">
+              <span className="unseen">{w.table.selected}</span>
+            </span>
+          )}
           {shown.map((c) => (
             <span key={c.id} role="columnheader" className={cx(c.number && "num")}>
               {c.head}

@@ -87,6 +87,7 @@ export const en = {
     rows: (n: string) => `${n} rows`,
     of: (a: string, b: string) => `${a} of ${b}`,
     none: "Nothing here.",
+    selected: "Selected",
   },
   filter: { add: "Add filter", clear: "Clear filters", label: "Filters", value: "Value" },
   scope: { missing: (s: string) => `Needs the scope ${s}.` },

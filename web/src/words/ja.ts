@@ -78,7 +78,12 @@ export const ja: Words = {
     invalidJson: "JSON として読めません。",
     reason: "理由",
   },
-  table: { rows: (n) => `${n} 行`, of: (a, b) => `${b} 件中 ${a} 件`, none: "何もありません。" },
+  table: {
+    rows: (n) => `${n} 行`,
+    of: (a, b) => `${b} 件中 ${a} 件`,
+    none: "何もありません。",
+    selected: "選択",
+  },
   filter: { add: "フィルターを追加", clear: "フィルターを解除", label: "フィルター", value: "値" },
   scope: { missing: (s) => `スコープ ${s} が必要です。` },
   banner: {

@@ -1,167 +1,201 @@
-import { useCallback, useMemo, useState } from "react";
-import { useRead, type Answer } from "../../api";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import {
+  Button,
   CopyAs,
-  Duration,
   Empty,
   ErrorBox,
-  FilterBar,
-  Id,
   Page,
-  StateBadge,
   Table,
-  Time,
+  usePageKey,
   useZoneName,
+  type TableControl,
 } from "../../kit";
-import type { Column, FilterField } from "../../kit";
-import { go, Link, useSearch } from "../../router";
-import { flag, list, text as textParam } from "../../search";
+import { go, navigate, useSearch } from "../../router";
 import { useLocale, usePageWords, useWords } from "../../words";
+import { columns } from "./columns";
+import { Filters } from "./Filters";
+import { flags, noFilters, query, requestSearch, spec, type Search } from "./filters";
+import { Histogram } from "./Histogram";
+import { useListed, type Execution } from "./listed";
+import { Position } from "./Position";
+import { cut, most, Selection } from "./Selection";
+import { StartDialog } from "./StartDialog";
+import { StatusTabs } from "./StatusTabs";
+import { Views } from "./Views";
 import { text } from "./words";
+import "./executions.css";
 
-type Execution = Answer<"/executions">["items"][number];
-
-const statuses = ["ACTIVE", "COMPLETED", "FAILED", "CANCELED"] as const;
-const pageSize = 100;
-
-// What the URL holds; the filters of the list are the same words as those of the API.
-const spec = {
-  status: list(statuses),
-  graphId: textParam(),
-  correlationId: textParam(),
-  businessKey: textParam(),
-  errorCode: textParam(),
-  waiting: flag(),
-};
+const every = 2_000;
 
 /** Which runs, in which state? */
 export default function Executions() {
   const w = useWords();
   const t = usePageWords(text);
   const locale = useLocale();
-  const zone = useZoneName();
   const [search, setSearch] = useSearch(spec);
-  const [page, setPage] = useState(1);
-  const query = useMemo(
-    () => ({
-      ...(search.status.length > 0 ? { status: search.status } : {}),
-      ...(search.graphId ? { graphId: search.graphId } : {}),
-      ...(search.correlationId ? { correlationId: search.correlationId } : {}),
-      ...(search.businessKey ? { businessKey: search.businessKey } : {}),
-      ...(search.errorCode ? { errorCode: search.errorCode } : {}),
-      ...(search.waiting ? { waiting: true as const } : {}),
-    }),
-    [search],
-  );
-  const read = useRead(
-    "/executions",
-    { query: { ...query, page, page_size: pageSize } },
-    { every: 2_000, keep: true },
-  );
-  const shown = read.data;
-  const first = ((shown?.page ?? 1) - 1) * pageSize;
-  const onRange = useCallback(
-    (from: number, to: number) => setPage(Math.floor((from + to) / 2 / pageSize) + 1),
-    [],
-  );
+  const zone = useZoneName();
+  const table = useRef<TableControl>(null);
+  const [selected, setSelected] = useState<ReadonlyMap<string, string>>(new Map());
+  const [range, setRange] = useState<readonly [number, number]>([0, 0]);
+  const asked = useMemo(() => query(search), [search]);
+  const list = useListed(asked, every);
+  const { onRange } = list;
+  const count = list.count ?? 0;
+  const filtered = Object.keys(asked).length > 0;
 
-  const columns: Column<Execution>[] = [
-    {
-      id: "id",
-      head: t.id,
-      width: "9rem",
-      cell: (e) => (
-        <>
-          <Link to="execution" params={{ id: e.executionId }}>
-            <code>{e.executionId.slice(-8)}</code>
-          </Link>{" "}
-          <Id id={e.executionId} mark />
-        </>
-      ),
-    },
-    {
-      id: "status",
-      head: t.status,
-      width: "9rem",
-      cell: (e) => <StateBadge state={e.status} note={e.errorCode} />,
-    },
-    { id: "graph", head: t.graph, cell: (e) => `${e.graphId} · ${e.graphVersion}` },
-    { id: "key", head: t.key, from: 760, cell: (e) => e.businessKey ?? e.correlationId ?? "" },
-    {
-      id: "created",
-      head: `${t.created} · ${zone}`,
-      width: "11rem",
-      from: 560,
-      cell: (e) => <Time bare at={e.createdAt} />,
-    },
-    {
-      id: "took",
-      head: t.took,
-      width: "8rem",
-      number: true,
-      from: 900,
-      cell: (e) => <Duration from={e.createdAt} to={e.endedAt} />,
-    },
-  ];
-  const fields: FilterField[] = [
-    {
-      id: "status",
-      label: t.status,
-      many: true,
-      options: statuses.map((s) => ({ value: s, label: w.status[s] ?? s })),
-    },
-    { id: "graphId", label: t.graph },
-    { id: "businessKey", label: t.businessKey },
-    { id: "correlationId", label: t.correlation },
-    { id: "errorCode", label: t.errorCode },
-    { id: "waiting", label: t.waiting, options: [{ value: "1", label: t.waitingYes }] },
-  ];
-  const one = (s: string) => (s === "" ? [] : [s]);
-  const values = {
-    status: search.status,
-    graphId: one(search.graphId),
-    correlationId: one(search.correlationId),
-    businessKey: one(search.businessKey),
-    errorCode: one(search.errorCode),
-    waiting: search.waiting ? ["1"] : [],
+  // The URL's row is where the list begins; afterwards the URL follows the list when it rests.
+  const wanted = useRef(search.row);
+  useEffect(() => {
+    if (count === 0 || wanted.current === 0) return;
+    table.current?.scrollTo(Math.min(count, wanted.current) - 1);
+    wanted.current = 0;
+  }, [count]);
+  // Other filters are another list, which begins at its top.
+  const key = JSON.stringify(asked);
+  const listed = useRef(key);
+  useEffect(() => {
+    if (listed.current !== key) table.current?.scrollTo(0);
+    listed.current = key;
+  }, [key]);
+  const top = range[0];
+  useEffect(() => {
+    if (wanted.current !== 0) return;
+    const timer = setTimeout(() => setSearch({ row: top === 0 ? 0 : top + 1 }), 400);
+    return () => clearTimeout(timer);
+  }, [top, setSearch]);
+
+  const change = (patch: Partial<Search>) => {
+    setSearch({ ...patch, row: 0 });
+    setSelected(new Map());
   };
-  const change = (field: string, v: string[]) => {
-    setPage(1);
-    if (field === "status") setSearch({ status: statuses.filter((s) => v.includes(s)) });
-    else if (field === "waiting") setSearch({ waiting: v.length > 0 });
-    else setSearch({ [field]: v[0] ?? "" } as Partial<typeof search>);
+  const ranged = useCallback(
+    (first: number, last: number) => {
+      setRange((now) => (now[0] === first && now[1] === last ? now : [first, last]));
+      onRange(first, last);
+    },
+    [onRange],
+  );
+  const select = (rows: readonly Execution[]) =>
+    setSelected(new Map(rows.slice(0, most).map((e) => [e.executionId, e.status])));
+  const shown = () => {
+    const rows: Execution[] = [];
+    for (let i = range[0]; i <= range[1]; i++) {
+      const e = list.row(i);
+      if (e) rows.push(e);
+    }
+    return rows;
   };
-  const params = new URLSearchParams(location.search);
-  const flags = [...params]
-    .map(([k, v]) => ` --${k.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)} ${v}`)
-    .join("");
+  const selectKeys = (keys: ReadonlySet<string>) => {
+    const known = new Map(shown().map((e) => [e.executionId, e.status]));
+    const kept = cut([...keys], t.tooMany(most.toLocaleString(locale)));
+    setSelected((now) => new Map(kept.map((k) => [k, known.get(k) ?? now.get(k) ?? "ACTIVE"])));
+  };
+  const showFresh = () => {
+    list.showFresh();
+    table.current?.scrollTo(0);
+  };
+  const open = () => setSearch({ start: search.graphId === "" ? "*" : search.graphId });
+  usePageKey("n", open);
 
   return (
     <Page
       title={w.nav.executions}
-      subtitle={shown && t.total(shown.total.toLocaleString(locale))}
+      subtitle={list.count === undefined ? t.loading : t.total(list.count.toLocaleString(locale))}
       actions={
-        <CopyAs method="GET" path={`executions${location.search}`} cli={`renga execution list${flags}`} />
+        <>
+          <Views
+            search={location.search}
+            onOpen={(s) => {
+              navigate(location.pathname + s);
+              setSelected(new Map());
+            }}
+          />
+          <CopyAs
+            method="GET"
+            path={`executions${requestSearch(asked)}`}
+            cli={`renga execution list${flags(asked)}`}
+          />
+          <Button kind="primary" onClick={open}>
+            {t.start}
+          </Button>
+        </>
       }
     >
-      <FilterBar fields={fields} values={values} onChange={change} />
-      {read.error && <ErrorBox error={read.error} onRetry={() => void read.refetch()} />}
-      <Table
-        label={w.nav.executions}
-        columns={columns}
-        count={shown?.total ?? 0}
-        row={(i) => shown?.items[i - first]}
-        rowKey={(e) => e.executionId}
-        onOpen={(e) => go({ to: "execution", params: { id: e.executionId } })}
-        onRange={onRange}
-        empty={
-          shown && (
-            <Empty title={t.emptyTitle} command="renga execution create order --start">
-              {t.empty}
-            </Empty>
-          )
-        }
+      <StatusTabs graphId={search.graphId} value={search.status} onChange={(status) => change({ status })} />
+      <Histogram
+        graphId={search.graphId}
+        status={search.status}
+        span={search.span}
+        onSpan={(span) => setSearch({ span })}
+        createdFrom={search.createdFrom}
+        createdTo={search.createdTo}
+        onRange={(createdFrom, createdTo) => change({ createdFrom, createdTo })}
       />
+      {list.error && <ErrorBox error={list.error} onRetry={list.retry} />}
+      <div className="list-bar">
+        <Selection
+          query={asked}
+          total={count}
+          selected={new Set(selected.keys())}
+          known={selected}
+          shown={shown}
+          onSelect={select}
+          onClear={() => setSelected(new Map())}
+        />
+        <Filters search={search} onChange={change} />
+        <Position range={range} count={count} onGo={(i) => table.current?.scrollTo(i)} />
+      </div>
+      <div className={list.old ? "list old" : "list"} aria-busy={list.old}>
+        <div className="fresh" role="status">
+          {list.fresh > 0 && (
+            <button type="button" onClick={showFresh}>
+              ↑ {t.fresh(list.fresh.toLocaleString(locale), list.fresh === 1)}
+            </button>
+          )}
+        </div>
+        <Table
+          label={w.nav.executions}
+          control={table}
+          columns={columns(t, {
+            every: every * 2,
+            zone: zone,
+            onGraph: (graphId) => change({ graphId }),
+          })}
+          count={count}
+          row={list.row}
+          rowKey={(e) => e.executionId}
+          onOpen={(e) => go({ to: "execution", params: { id: e.executionId } })}
+          onRange={ranged}
+          selected={new Set(selected.keys())}
+          onSelect={selectKeys}
+          height="max(280px, calc(100dvh - 396px))"
+          empty={
+            list.count === undefined ? (
+              <span aria-hidden> </span>
+            ) : filtered ? (
+              <Empty
+                title={t.emptyTitle}
+                action={<Button onClick={() => change(noFilters)}>{t.clear}</Button>}
+              >
+                {t.empty}
+              </Empty>
+            ) : (
+              <Empty
+                title={t.noneTitle}
+                command="renga execution create order --start"
+                action={
+                  <Button kind="primary" onClick={open}>
+                    {t.start}
+                  </Button>
+                }
+              >
+                {t.none}
+              </Empty>
+            )
+          }
+        />
+      </div>
+      {search.start !== "" && <StartDialog graphId={search.start} onClose={() => setSearch({ start: "" })} />}
     </Page>
   );
 }
