@@ -447,6 +447,8 @@ var operations = []Operation{
 	{"closeSession", "DELETE", "/session", "core", "", "session", "", false},
 	{"getSession", "GET", "/session", "core", "", "session", "", false},
 	{"openSession", "POST", "/session", "core", "", "session.open", "", false},
+	{"finishLogin", "GET", "/session/callback", "core", "", "session.open", "", false},
+	{"startLogin", "GET", "/session/login", "core", "", "session.open", "", false},
 	{"listSharingModels", "GET", "/sharing/models", "crm", "sharing:read", "sharing.read", "", false},
 	{"listTerritories", "GET", "/sharing/territories", "crm", "sharing:read", "sharing.read", "", false},
 	{"deleteTerritory", "DELETE", "/sharing/territories/{id}", "crm", "sharing:write", "sharing.write", "", false},

@@ -25,7 +25,7 @@ var withoutMethod = map[string]string{
 	"console": "for browsers", "consolePage": "for browsers",
 	"downloadArtifact": "Rechecks.ArtifactURL gives its URL",
 	"getSession":       "for web pages; programs send tokens", "openSession": "for web pages",
-	"closeSession": "for web pages",
+	"closeSession": "for web pages", "startLogin": "for browsers", "finishLogin": "for browsers",
 }
 
 // otherwise are the members of bodies that the client does not send, and why.

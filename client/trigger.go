@@ -50,8 +50,8 @@ type TriggerEvent struct {
 	// Key makes it safe to send the event again, where the trigger takes no key from the body. Default: a new one, so
 	// that a repetition of this client has one effect.
 	Key string
-	// NoKey sends it without one: of a trigger with once day or month the first event of each starts an execution. Where
-	// each event starts one (once key), a repetition of this client after a lost answer starts another.
+	// NoKey sends it without one: of a trigger with once day or month the first event of each starts an execution.
+	// Where each event starts one (once key), a repetition of this client after a lost answer starts another.
 	NoKey bool
 	// Secret is that of the trigger. Without it the event goes by Config.Token, which needs the scope workflow:write.
 	Secret string

@@ -35,7 +35,7 @@ func TestNoSecretLeavesItsPlace(t *testing.T) {
 	s := serve(t, at)
 	p := &reader{t: t, url: s.url, canaries: c, tokens: tokens(t, c, keys)}
 	p.use()
-	links := p.download()
+	links, cookies := p.download(), p.session(keys)
 	p.request()
 	p.follow(s)
 	audit := p.audit()
@@ -49,15 +49,19 @@ func TestNoSecretLeavesItsPlace(t *testing.T) {
 	} {
 		c.none(t, where, text)
 		links.none(t, where, text)
+		cookies.none(t, where, text)
 		signing.none(t, where, text)
 	}
 	c.none(t, "the answers", p.answers.String())
 	signing.none(t, "the answers", p.answers.String())
 	files := c.folder(t, at.dir)
+	cookies.folder(t, at.dir)
 	for what, enough := range map[string]bool{
 		"answers": p.sent > 300 && len(p.statuses) > 8, "metrics": strings.Contains(metrics, "pdca_api_requests_total"),
-		"audit log": strings.Contains(audit, "token.refused"), "spans": len(spans.all()) > 300,
-		"log":   strings.Contains(s.log.String(), "token refused") && strings.Contains(s.log.String(), "level=DEBUG"),
+		"audit log": strings.Contains(audit, "token.refused") && strings.Contains(audit, "session.closed"),
+		"spans":     len(spans.all()) > 300,
+		"log": strings.Contains(s.log.String(), "token refused") &&
+			strings.Contains(s.log.String(), "level=DEBUG"),
 		"files": files > 3,
 	} {
 		if !enough {
@@ -102,6 +106,7 @@ func secretSite(t *testing.T, c canaries, spans *collector, keys *keyServer) sit
 		"RENGA_AIRFLOW_USER=renga", "RENGA_AIRFLOW_PASSWORD="+c["the password of Airflow"],
 		"OTEL_EXPORTER_OTLP_HEADERS=authorization="+c.plant("the key of the collector"),
 	)
+	at.env = append(at.env, oidcSettings(t, c)...)
 	return at
 }
 

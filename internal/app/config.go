@@ -15,6 +15,7 @@ import (
 	"renga.dev/renga/internal/platform/bus/jet"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/seal"
+	"renga.dev/renga/internal/platform/session"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/recheck/airflow"
@@ -49,6 +50,7 @@ type Config struct {
 	ReadyNeedsNATS bool        // /readyz answers 503 while NATS is lost
 
 	Auth      gate.AuthConfig
+	OIDC      *session.OIDC        // where people sign in; nil: they show tokens
 	Rates     map[string]gate.Rate // by rate class
 	Open      map[string]gate.Open // by open class; one that is not there has its default
 	Heavy     int                  // heavy requests at a time; 0: the default of the gate

@@ -28,7 +28,8 @@ func (a *App) surface() []gate.Route {
 		Events: a.Bus, DeadLetters: a.Bus, Replays: a.Bus, Settings: settings{a.Store, a.now()}, Audit: audit.New(a.DB),
 		Reserved: a.ownQueue, Seals: a.seals, People: a.people,
 		About: httpapi.About{
-			Auth: a.cfg.Auth.Mode, Version: Version, Airflow: a.cfg.Airflow != nil, Now: a.now(), Person: a.person,
+			Auth: a.cfg.Auth.Mode, Version: Version, Airflow: a.cfg.Airflow != nil,
+			OIDC: a.cfg.OIDC != nil, Now: a.now(), Person: a.person,
 		},
 	}).Routes()
 }

@@ -15,6 +15,7 @@ type About struct {
 	Auth    gate.Mode
 	Version string
 	Airflow bool             // it does the checks of strategies
+	OIDC    bool             // people sign in at an OpenID provider
 	Now     func() time.Time // nil: time.Now
 	// Person is the user of a tenant's metadata that a subject is, zero where there is none; nil: there is no metadata.
 	Person func(ctx context.Context, tenant, subject string) (Person, error)
@@ -49,7 +50,7 @@ func (a *API) me(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 			"body": MaxBody, "batchBody": MaxBatchBody, "graphBody": MaxGraphBody, "commands": MaxCommands,
 			"eventPage": MaxEventPage, "buckets": engine.MaxBuckets, "simulatedEvents": MaxSimulatedEvents,
 		},
-		Features: map[string]bool{"airflow": about.Airflow, "oidc": false},
+		Features: map[string]bool{"airflow": about.Airflow, "oidc": about.OIDC},
 	}
 	if c.Principal.All {
 		view.Scopes = api.Scopes()

@@ -29,6 +29,7 @@ import (
 	"renga.dev/renga/internal/platform/bus/bustest"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/seal"
+	"renga.dev/renga/internal/platform/session"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/recheck"
 )
@@ -61,6 +62,7 @@ type server struct {
 // options change how a server is made.
 type options struct {
 	auth       gate.AuthConfig
+	oidc       *session.OIDC
 	public     string // the URL at which callers reach it; "": not known
 	heartbeat  time.Duration
 	idle       bool // bulks do not work until the test says so
@@ -129,7 +131,8 @@ func (s *server) config(o options) app.Config {
 		s.t.Fatal(err)
 	}
 	return app.Config{
-		Shards: 3, Log: o.log, Auth: o.auth, PublicURL: o.public, Rates: o.rates, Open: o.open, Heavy: o.heavy,
+		Shards: 3, Log: o.log, Auth: o.auth, OIDC: o.oidc, PublicURL: o.public,
+		Rates: o.rates, Open: o.open, Heavy: o.heavy,
 		EventPass: pass, Inbound: o.trigger, Recheck: recheck.RecheckConfig{Down: o.down},
 		Override: app.Override{
 			Name: "p1", Exclusive: true, Clock: s.clock, Consumers: consumers, Idle: idle, Reads: o.reads,

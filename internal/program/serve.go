@@ -38,6 +38,7 @@ type serveCmd struct {
 	Auth             string        `default:"none" enum:"none,jwt" env:"RENGA_AUTH"`
 	JWTKeys          string        `name:"jwt-keys" env:"RENGA_JWT_KEYS" placeholder:"FILE|URL"`
 	JWTIssuer        string        `name:"jwt-issuer" default:"noctria.auth" env:"RENGA_JWT_ISSUER" placeholder:"NAME"`
+	OIDC             oidcFlags     `embed:"" prefix:"oidc-"`
 	Rates            []string      `name:"rate" env:"RENGA_RATES" placeholder:"CLASS=N/min"`
 	Consumers        []string      `name:"consumer" env:"RENGA_CONSUMERS" placeholder:"NAME:OPTION=VALUE"`
 	HeavyRequests    int           `name:"heavy-requests" default:"0" env:"RENGA_HEAVY_REQUESTS" placeholder:"N"`
@@ -73,6 +74,8 @@ Examples:
   renga serve --database-url postgres://renga@localhost/renga --nats-url nats://localhost:4222
   renga serve --addr 0.0.0.0:8080 --auth jwt --jwt-keys keys.pem
   renga serve --addr 0.0.0.0:8080 --auth jwt --jwt-keys https://auth.example.com/.well-known/jwks.json
+  renga serve --auth jwt --jwt-keys https://id.example.com/keys --jwt-issuer https://id.example.com \
+    --oidc-issuer https://id.example.com --oidc-client-id renga --public-url https://renga.example.com
   renga serve --nats-listen 127.0.0.1:4222 --nats-users followers.yaml
   renga serve --airflow-url https://airflow.example.com --airflow-dag recheck \
     --airflow-user renga --airflow-password-file airflow.txt`
@@ -200,6 +203,9 @@ func (c *serveCmd) config(ctx context.Context, log *slog.Logger) (cfg app.Config
 		return cfg, nil, err
 	}
 	if cfg.EventPass, cfg.Inbound, warnings, err = readWorkflow(os.Getenv, c.Actions, c.OpenEvents); err != nil {
+		return cfg, nil, err
+	}
+	if cfg.OIDC, err = c.OIDC.config(gate.Mode(c.Auth), c.PublicURL); err != nil {
 		return cfg, nil, err
 	}
 	cfg.Airflow, err = c.Airflow.config(os.Getenv)

@@ -18,6 +18,13 @@ var serveHelp = map[string]string{
 	"jwt-keys": "PEM public key or JWKS, a file or an https URL that is asked again when keys change; " +
 		"with --auth jwt.",
 	"jwt-issuer": "Issuer of the tokens (${default}).",
+	"oidc-issuer": "OpenID provider at which people sign in to the console, with --auth jwt; it issues JWTs as " +
+		"access tokens, signed with --jwt-keys. Needs --public-url.",
+	"oidc-client-id": "Name that the OpenID provider knows this server by; the redirect URI is that of --public-url " +
+		"with /session/callback.",
+	"oidc-client-secret-file": "File with the secret of a confidential client; without it, the client is public.",
+	"oidc-scope": "Scopes that the OpenID provider is asked for, repeatable (${default}); with offline_access " +
+		"many give a token to renew sessions.",
 	"rate": "Limit of a rate class per client (/s, /min, /h or unlimited), can be repeated; the " +
 		"default is pdca.read=600/min, pdca.recheck=120/min, pdca.bulk=10/min, " +
 		"session.open=120/min and no limit for " +

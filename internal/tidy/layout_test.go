@@ -86,6 +86,7 @@ var imports = map[string][]string{
 		"internal/platform/gate", "internal/platform/rest", "internal/platform/seal", "internal/platform/audit",
 		"internal/platform/sqldb", "internal/platform/canonical", "internal/platform/fault",
 	},
+	"internal/platform/session/oidctest": {},
 	"internal/platform/audit": {
 		"internal/platform/sqldb",
 		"internal/platform/canonical",

@@ -2,10 +2,14 @@ package gate
 
 import (
 	"context"
+	"crypto/subtle"
+	"encoding/base64"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"renga.dev/renga/internal/platform/fault"
 )
@@ -124,3 +128,34 @@ func (c *Call) Refuse(err error) { c.gate.tellRefused(c, SessionRefused, err) }
 
 // Address is where the request came from: of whoever connected, which may be a proxy.
 func (c *Call) Address() string { return address(c.Request) }
+
+// VerifyID checks an ID token: signed with the keys of all tokens by an OpenID provider, for its client, in answer to a
+// nonce (OpenID Connect Core 1.0, section 3.1.3.7).
+func (a *Auth) VerifyID(raw, issuer, client, nonce string) error {
+	if a.mode != ModeJWT {
+		return errNoTokens
+	}
+	t, err := newVerifier(a.verifier.keys, issuer, a.now).verify(raw, a.now())
+	if err != nil {
+		return fault.New(fault.Unauthorized, "", "the ID token: %s", err.Error())
+	}
+	var more struct {
+		Nonce string `json:"nonce"`
+		Party string `json:"azp"`
+	}
+	parts := strings.Split(raw, ".")
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err == nil {
+		err = json.Unmarshal(payload, &more)
+	}
+	switch {
+	case err != nil:
+		return fault.New(fault.Unauthorized, "", "the ID token is malformed")
+	case !t.hasAudience([]string{client}) || more.Party != "" && more.Party != client ||
+		len(t.audiences) > 1 && more.Party == "":
+		return fault.New(fault.Unauthorized, "", "the ID token is meant for another client")
+	case subtle.ConstantTimeCompare([]byte(more.Nonce), []byte(nonce)) != 1:
+		return fault.New(fault.Unauthorized, "", "the ID token answers another sign-in")
+	}
+	return nil
+}

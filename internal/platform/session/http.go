@@ -20,6 +20,8 @@ func (s *Sessions) Routes() []gate.Route {
 		{Operation: "getSession", Public: true, Do: rest.NoQuery(s.answerGet)},
 		{Operation: "openSession", Public: true, MaxBody: maxBody, Do: s.answerOpen},
 		{Operation: "closeSession", Public: true, Do: s.answerClose},
+		{Operation: "startLogin", Public: true, Do: s.answerLogin},
+		{Operation: "finishLogin", Public: true, Do: s.answerCallback},
 	})
 }
 
@@ -35,7 +37,7 @@ type view struct {
 
 // answerGet answers GET /session.
 func (s *Sessions) answerGet(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	v := view{Auth: s.auth.Mode()}
+	v := view{Auth: s.auth.Mode(), OIDC: s.provider != nil}
 	cookie := s.auth.Cookie(c.Request)
 	if cookie == "" {
 		return gate.Reply{Body: &v}, nil
@@ -77,7 +79,7 @@ func (s *Sessions) answerOpen(ctx context.Context, c *gate.Call) (gate.Reply, er
 	var cookie string
 	var ends time.Time
 	if err == nil {
-		cookie, ends, err = s.Open(ctx, callerOf(c), in.Token, said, s.auth.Cookie(c.Request))
+		cookie, ends, err = s.Open(ctx, callerOf(c), tokens{Access: in.Token}, said, s.auth.Cookie(c.Request))
 	}
 	if err != nil {
 		if fault.KindOf(err) == fault.Unauthorized {
@@ -85,7 +87,7 @@ func (s *Sessions) answerOpen(ctx context.Context, c *gate.Call) (gate.Reply, er
 		}
 		return gate.Reply{}, err
 	}
-	v := view{Auth: s.auth.Mode()}
+	v := view{Auth: s.auth.Mode(), OIDC: s.provider != nil}
 	v.signedIn(said.Principal, ends)
 	return gate.Reply{
 		Status: http.StatusCreated, Body: &v, Header: http.Header{"Set-Cookie": {s.setCookie(cookie, ends)}},

@@ -28,16 +28,20 @@ type row struct {
 	stored  time.Time
 	expires time.Time // of the token
 	ends    time.Time // of the session
+
+	leased     time.Time // until when somebody renews the token
+	generation int64     // of the token
 }
 
 // read reads the row of a session.
 func (s *Sessions) read(ctx context.Context, k key) (r row, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		var stored, expires, ends int64
-		err := tx.Row(ctx, `SELECT subject, token, refresh, stored_at, expires_at, ends_at FROM session_open
-			WHERE tenant_id = $1 AND id = $2`, k.tenant, k.id).
-			Scan(&r.subject, &r.token, &r.refresh, &stored, &expires, &ends)
+		var stored, expires, ends, leased int64
+		err := tx.Row(ctx, `SELECT subject, token, refresh, stored_at, expires_at, ends_at, leased_until, generation
+			FROM session_open WHERE tenant_id = $1 AND id = $2`, k.tenant, k.id).
+			Scan(&r.subject, &r.token, &r.refresh, &stored, &expires, &ends, &leased, &r.generation)
 		r.stored, r.expires, r.ends = time.UnixMilli(stored), time.UnixMilli(expires), time.UnixMilli(ends)
+		r.leased = time.UnixMilli(leased)
 		return err
 	})
 	if errors.Is(err, sqldb.ErrNoRow) {
@@ -53,15 +57,15 @@ type Caller struct {
 }
 
 // Open opens a session of a token that was verified, and ends the one that the browser had, if any. It gives the
-// value of the cookie, and when the session ends.
+// value of the cookie, and when the session ends: with its token, unless that is renewed.
 func (s *Sessions) Open(
-	ctx context.Context, who Caller, raw string, said gate.Verified, had string,
+	ctx context.Context, who Caller, t tokens, said gate.Verified, had string,
 ) (cookie string, ends time.Time, err error) {
 	now := s.now()
-	if ends = now.Add(MaxLife); said.Expires.Before(ends) {
+	if ends = now.Add(MaxLife); t.Refresh == "" && said.Expires.Before(ends) {
 		ends = said.Expires
 	}
-	if !now.Before(ends) { // within the leeway of the gate
+	if !now.Before(said.Expires) { // within the leeway of the gate
 		return "", ends, fault.New(fault.Unauthorized, "", "the token has expired")
 	}
 	c := newSecret(said.Principal.Tenant)
@@ -73,8 +77,11 @@ func (s *Sessions) Open(
 		return "", ends, err
 	}
 	r := row{
-		subject: said.Principal.Subject, token: sealer.Text([]byte(raw)), stored: now, expires: said.Expires,
+		subject: said.Principal.Subject, token: sealer.Text([]byte(t.Access)), stored: now, expires: said.Expires,
 		ends: ends,
+	}
+	if t.Refresh != "" {
+		r.refresh = sealer.Text([]byte(t.Refresh))
 	}
 	before, err := s.open(ctx, had)
 	if err != nil && had != "" && !errors.Is(err, errEnded) {

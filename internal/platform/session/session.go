@@ -8,6 +8,8 @@ import (
 	"embed"
 	"encoding/hex"
 	"log/slog"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,7 +24,7 @@ import (
 const (
 	MaxLife     = 24 * time.Hour  // of a session, however often its token is renewed
 	MaxSessions = 100             // of a subject; another one ends the oldest
-	lookWithin  = 5 * time.Second // that a look at a session may take
+	lookWithin  = 9 * time.Second // that a look at a session may take, also while its token is renewed
 	secretSize  = 32
 )
 
@@ -34,8 +36,10 @@ func Migration() sqldb.Migration { return sqldb.Tables("session", files) }
 
 // Config says how sessions work.
 type Config struct {
-	Now func() time.Time // nil: time.Now
-	Log *slog.Logger     // nil: slog.Default()
+	OIDC   *OIDC            // nil: people sign in with tokens alone
+	Public string           // the URL at which people reach this server; with OIDC
+	Now    func() time.Time // nil: time.Now
+	Log    *slog.Logger     // nil: slog.Default()
 }
 
 // Sessions are the sessions of web pages, over a database that processes may share.
@@ -46,6 +50,9 @@ type Sessions struct {
 	log   *slog.Logger
 	auth  *gate.Auth
 	cache cache
+	home  string // the path of the console
+
+	provider *provider // nil: there is none
 }
 
 // New makes them. It does no I/O. Trust comes before the first request.
@@ -53,6 +60,13 @@ func New(db *sqldb.DB, seals *seal.Seals, cfg Config) *Sessions {
 	s := &Sessions{db: db, seals: seals, now: cfg.Now, log: cmp.Or(cfg.Log, slog.Default())}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	public := strings.TrimSuffix(cfg.Public, "/")
+	if at, err := url.Parse(public); err == nil {
+		s.home = at.EscapedPath() + "/ui/"
+	}
+	if cfg.OIDC != nil {
+		s.provider = newProvider(*cfg.OIDC, public+"/session/callback", s.now)
 	}
 	return s
 }
@@ -150,6 +164,9 @@ func (s *Sessions) find(ctx context.Context, cookie string) (found, error) {
 	if !now.Before(r.ends) {
 		return found{}, errEnded
 	}
+	if r, err = s.renewed(ctx, c, r); err != nil {
+		return found{}, err
+	}
 	f, err := s.unseal(ctx, c, &r)
 	if err == nil {
 		s.cache.put(c.key(), f, now)
@@ -167,5 +184,5 @@ func (s *Sessions) unseal(ctx context.Context, c *secret, r *row) (found, error)
 	if !ok { // of another row
 		return found{}, errEnded
 	}
-	return found{token: string(token), ends: r.ends}, nil
+	return found{token: string(token), ends: r.ends, due: r.due()}, nil
 }
