@@ -30,6 +30,7 @@ var withoutMethod = map[string]string{
 
 // otherwise are the members of bodies that the client does not send, and why.
 var otherwise = map[string]string{
+	"createBulk.filter":                    "ids are sent in place of it",
 	"updateRecord.recordVersion":           "it goes as If-Match",
 	"deliverWorkflowEvent.eventId":         "another name of the key",
 	"deliverWorkflowEvent.event_id":        "another name of the key",
