@@ -13,7 +13,10 @@ import (
 // newDoor is what the gate keeps in the database, and the metrics that are read from there. The
 // gate itself is opened last (openGate), when all routes are known.
 func (a *App) newDoor() *Part {
-	a.door = &Part{Name: "gate", Tables: []sqldb.Migration{gate.Migration(), seal.Migration()}}
+	a.door = &Part{
+		Name: "gate", Tables: []sqldb.Migration{gate.Migration(), seal.Migration()},
+		Run: []func(context.Context){a.seals.Prepare},
+	}
 	return a.door
 }
 

@@ -144,8 +144,12 @@ func (c *contract) operation(method, path string) string {
 	return best
 }
 
+// matches says that a path fits a template, of which a last {rest} takes what is left.
 func matches(template, path string) bool {
 	want, got := strings.Split(template, "/"), strings.Split(path, "/")
+	if last := len(want) - 1; want[last] == "{rest}" && len(got) > last {
+		want, got = want[:last], got[:last]
+	}
 	if len(want) != len(got) {
 		return false
 	}

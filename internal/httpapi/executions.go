@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/seal"
@@ -27,9 +28,12 @@ func (a *API) execution(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 
 // byKey answers GET /executions/by-key/{graphId}/{businessKey}.
 func (a *API) byKey(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	view, err := a.cfg.Reads.ByKey(ctx, engine.BusinessKey{
-		Tenant: c.Principal.Tenant, GraphID: c.Path("graphId"), Key: c.Path("businessKey"),
-	})
+	key := engine.BusinessKey{Tenant: c.Principal.Tenant, GraphID: c.Path("graphId"), Key: c.Path("businessKey")}
+	if !graphID(key.GraphID) || !validBusinessKey(key.Key) {
+		return gate.Reply{}, fault.New(fault.NotFound, "EXECUTION_NOT_FOUND",
+			"no execution can have the graph %.128q and the business key %.256q", key.GraphID, key.Key)
+	}
+	view, err := a.cfg.Reads.ByKey(ctx, key)
 	if err != nil {
 		return gate.Reply{}, err
 	}

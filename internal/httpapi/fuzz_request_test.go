@@ -69,6 +69,7 @@ type parameter struct {
 	schema   any
 	pointer  string // of the schema
 	lists    bool   // an array, its items separated by commas
+	repeats  bool   // an array, each item a parameter of its own
 	open     bool   // it stands for parameters of any name
 }
 
@@ -97,7 +98,9 @@ func (c *contract) parameters(operation string) (all []parameter) {
 			all = append(all, parameter{
 				name: p["name"].(string), in: p["in"].(string), required: p["required"] == true, schema: schema,
 				pointer: at + "/schema",
-				lists:   schema["type"] == "array", open: p["in"] == "query" && schema["type"] == "object",
+				lists:   schema["type"] == "array" && p["explode"] != true,
+				repeats: schema["type"] == "array" && p["explode"] == true,
+				open:    p["in"] == "query" && schema["type"] == "object",
 			})
 		}
 	}
@@ -193,6 +196,8 @@ func (r *asker) judge(p *parameter, text string) string {
 			list = append(list, item)
 		}
 		value = list
+	case p.repeats:
+		value = []any{text}
 	case s["type"] == "integer" || s["type"] == "number" || s["type"] == "boolean":
 		decoder := json.NewDecoder(strings.NewReader(text))
 		decoder.UseNumber()

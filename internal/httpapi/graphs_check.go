@@ -74,6 +74,9 @@ func (a *graphAPI) check(ctx context.Context, c *gate.Call) (gate.Reply, error) 
 	if err := c.Decode(&s); err != nil {
 		return gate.Reply{}, err
 	}
+	if s.Source == "" {
+		return gate.Reply{}, rest.Invalid("source", "source is missing: send the text of a graph, as YAML or JSON")
+	}
 	plan, err := a.compileSource(ctx, c, &s)
 	e, known := fault.As(err)
 	switch {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/platform/rest"
 )
@@ -15,9 +16,9 @@ import (
 func (t *Triggers) routes(pass gate.Pass) []gate.Route {
 	routes := rest.Routes([]gate.Route{
 		{Operation: "listTriggers", Do: rest.Paged(t, (*Triggers).List, rest.Same)},
-		{Operation: "getTrigger", Do: rest.NoQuery(t.answerGet)},
+		{Operation: "getTrigger", Do: rest.NoQuery(named(t.answerGet))},
 		{Operation: "putTrigger", Do: t.answerPut},
-		{Operation: "deleteTrigger", Do: t.answerDelete},
+		{Operation: "deleteTrigger", Do: named(t.answerDelete)},
 	})
 	// Senders of events are foreign: their query parameters are not looked at.
 	return append(routes, gate.FromContract([]gate.Route{
@@ -26,6 +27,10 @@ func (t *Triggers) routes(pass gate.Pass) []gate.Route {
 			Do: t.answerEvent, Refused: t.refuseEvent,
 		},
 	})...)
+}
+
+func named(next rest.Handler) rest.Handler {
+	return rest.WithName(canonical.Name, func(id string) error { return noTrigger(id) }, next)
 }
 
 // secretPass takes the secret of a trigger out of a request, where the token of workflow events would be. Whether it is

@@ -22,7 +22,7 @@ func (m *Messages) Routes() []gate.Route {
 	return rest.Routes([]gate.Route{
 		{Operation: "sendMessage", MaxBody: maxBody, Do: a.send},
 		{Operation: "listMessages", Heavy: true, Do: a.list},
-		{Operation: "getMessage", Do: rest.NoQuery(a.get)},
+		{Operation: "getMessage", Do: rest.NoQuery(rest.WithName(validID, unknown, a.get))},
 	})
 }
 

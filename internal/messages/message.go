@@ -96,11 +96,22 @@ func (m *Message) awaited() flow.Awaited { return flow.Awaited{Name: m.Name, Key
 
 // Draft is a message that somebody sends.
 type Draft struct {
-	ID      string         `json:"messageId"`
+	ID      messageID      `json:"messageId"`
 	Name    string         `json:"name"`
 	Key     string         `json:"key"`
 	Payload jsontext.Value `json:"payload"`
 	TTL     flow.Duration  `json:"ttl"`
+}
+
+// messageID may be left out, but is not empty: a sender who lost the id would lose its protection, too.
+type messageID string
+
+// UnmarshalText refuses what no message is called.
+func (id *messageID) UnmarshalText(text []byte) error {
+	if *id = messageID(text); !validID(string(text)) {
+		return invalid("messageId", "messageId must be 1 to %d printable ASCII characters", MaxID)
+	}
+	return nil
 }
 
 // ParseDraft reads a message strictly and fills in defaults. The error is fault.Invalid, and its details name the
@@ -111,8 +122,6 @@ func ParseDraft(body []byte) (Draft, error) {
 		return d, err
 	}
 	switch ttl := time.Duration(d.TTL); {
-	case d.ID != "" && !canonical.Printable(d.ID, MaxID):
-		return d, invalid("messageId", "messageId must be 1 to %d printable ASCII characters", MaxID)
 	case d.Name == "":
 		return d, invalid("name", "name is missing: the name of the message that nodes wait for")
 	case d.Name == LateResult:
@@ -130,6 +139,8 @@ func ParseDraft(body []byte) (Draft, error) {
 	}
 	return d, nil
 }
+
+func validID(id string) bool { return canonical.Printable(id, MaxID) }
 
 func invalid(field, format string, args ...any) *fault.Error {
 	return fault.New(fault.Invalid, canonical.CodeInvalid, format, args...).With(map[string]string{"field": field})

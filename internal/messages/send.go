@@ -41,12 +41,12 @@ func (m *Messages) Send(ctx context.Context, c Caller, d Draft, key *canonical.I
 		if err != nil {
 			return answer, false, fault.Wrap("messages.send", err)
 		}
-		d.ID = id.String()
+		d.ID = messageID(id.String())
 	}
 	for range maxLooks {
 		s := sending{m: m, key: key, delivery: delivery{m: m, tenant: c.Tenant, fresh: true}}
 		s.Message = Message{
-			ID: d.ID, Name: d.Name, Key: d.Key, State: Kept, Sender: c.Subject, CorrelationID: c.CorrelationID,
+			ID: string(d.ID), Name: d.Name, Key: d.Key, State: Kept, Sender: c.Subject, CorrelationID: c.CorrelationID,
 			Payload: d.Payload,
 		}
 		if err := s.look(ctx, d); err != nil || s.known {

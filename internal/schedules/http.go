@@ -18,16 +18,18 @@ func (s *Schedules) Routes() []gate.Route {
 	return rest.Routes([]gate.Route{
 		{Operation: "listSchedules", Heavy: true, Do: rest.Paged(s, (*Schedules).List, rest.Same)},
 		{Operation: "putSchedule", Do: a.put},
-		{Operation: "getSchedule", Do: rest.NoQuery(a.get)},
-		{Operation: "deleteSchedule", Do: a.delete},
-		{Operation: "listScheduleTimes", Do: a.next},
-		{Operation: "listScheduleRuns", Heavy: true, Do: a.runs},
-		{Operation: "pauseSchedule", Do: a.pause},
-		{Operation: "resumeSchedule", Do: a.resume},
-		{Operation: "backfillSchedule", Do: a.backfill},
-		{Operation: "cancelBackfill", Do: a.cancelBackfill},
+		{Operation: "getSchedule", Do: rest.NoQuery(named(a.get))},
+		{Operation: "deleteSchedule", Do: named(a.delete)},
+		{Operation: "listScheduleTimes", Do: named(a.next)},
+		{Operation: "listScheduleRuns", Heavy: true, Do: named(a.runs)},
+		{Operation: "pauseSchedule", Do: named(a.pause)},
+		{Operation: "resumeSchedule", Do: named(a.resume)},
+		{Operation: "backfillSchedule", Do: named(a.backfill)},
+		{Operation: "cancelBackfill", Do: named(a.cancelBackfill)},
 	})
 }
+
+func named(next rest.Handler) rest.Handler { return rest.WithName(ValidID, unknown, next) }
 
 func callerOf(c *gate.Call) Caller {
 	return Caller{Tenant: c.Principal.Tenant, Subject: c.Principal.Subject, CorrelationID: c.CorrelationID}

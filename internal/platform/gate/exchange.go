@@ -337,7 +337,12 @@ func (x *exchange) bound(ctx context.Context) (context.Context, context.CancelFu
 	x.call.wait = func(ctx context.Context, long time.Duration) (context.Context, context.CancelFunc) {
 		ctx, stop := x.within(ctx, long+answerTime(DefaultTimeout))
 		x.waiting = ctx
-		return ctx, stop
+		return ctx, func() {
+			if ctx.Err() == nil {
+				x.waiting = nil // it ends here, not because its time ran out or its caller left
+			}
+			stop()
+		}
 	}
 	control := http.NewResponseController(x.w)
 	// A writer without deadlines (a test's recorder) has nothing to lift.

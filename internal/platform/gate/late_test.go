@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/test/stalltest"
 )
 
@@ -56,6 +57,31 @@ func TestAHandlerThatDoesNotHeedItsTimeIsAnsweredFor(t *testing.T) {
 	close(release)
 	for range 2 {
 		stalltest.Within(t, "the handler ends", ended)
+	}
+}
+
+// TestAWaitThatHasEndedIsNotACallerWhoLeft has a handler that fails after its wait, as a claim does when the
+// database goes away: it is answered, and not with nothing.
+func TestAWaitThatHasEndedIsNotACallerWhoLeft(t *testing.T) {
+	d := openDoor(t, Config{}, Route{
+		Pattern: "GET /claim", Timeout: NoTimeout,
+		Do: func(ctx context.Context, c *Call) (Reply, error) {
+			_, stop := c.Wait(ctx, time.Minute)
+			defer stop()
+			return Reply{}, fault.New(fault.Unavailable, "UNAVAILABLE", "the database cannot be reached")
+		},
+	})
+	server := httptest.NewServer(d)
+	defer server.Close()
+	answer, err := server.Client().Get(server.URL + "/claim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(text), "cannot be reached") ||
+		err != nil {
+		t.Errorf("got %d %s (%v)", answer.StatusCode, text, err)
 	}
 }
 

@@ -17,7 +17,8 @@ const maxSegments = 16
 type router struct{ root *branch }
 
 // branch is one segment of the paths of the table. A literal goes before {name},
-// {name} before {rest...}; there is no going back to another branch after a match.
+// {name} before {rest...}. Where a literal does not lead to a route with the method, {name} may: a graph can be
+// called check, although POST /graphs/check is a route of its own.
 type branch struct {
 	literal map[string]*branch
 	any     *branch
@@ -117,38 +118,45 @@ func (t *router) find(method, path string) (e *entry, params []string, allow []s
 	if path == "" || path[0] != '/' {
 		return nil, nil, nil
 	}
-	at, left, more := t.root, path[1:], true
-	for n := 0; more; n++ {
-		if n == maxSegments {
-			return nil, nil, nil
+	return t.root.find(method, path[1:], true, nil, maxSegments)
+}
+
+// find looks for what is left of a path, while there is more and at most for so many segments.
+func (b *branch) find(method, left string, more bool, params []string, most int) (*entry, []string, []string) {
+	if !more {
+		return pick(b.methods, method, params)
+	}
+	if most == 0 {
+		return nil, nil, nil
+	}
+	whole := left
+	segment, left, more := strings.Cut(left, "/")
+	segment, ok := unescape(segment)
+	if !ok {
+		return nil, nil, nil
+	}
+	var allow []string
+	if next := b.literal[segment]; next != nil {
+		e, found, methods := next.find(method, left, more, params, most-1)
+		if e != nil {
+			return e, found, nil
 		}
-		whole := left
-		var segment string
-		segment, left, more = strings.Cut(left, "/")
-		segment, err := unescape(segment)
-		if err != nil {
-			return nil, nil, nil
+		allow = methods
+	}
+	if b.any != nil && segment != "" {
+		e, found, methods := b.any.find(method, left, more, append(slices.Grow(params, 2), segment), most-1)
+		if e != nil {
+			return e, found, nil
 		}
-		switch next := at.literal[segment]; {
-		case next != nil:
-			at = next
-		case at.any != nil && segment != "":
-			if params == nil {
-				params = make([]string, 0, 2)
-			}
-			params = append(params, segment)
-			at = at.any
-		case at.rest != nil:
-			rest, err := unescape(whole)
-			if err != nil {
-				return nil, nil, nil
-			}
-			return pick(at.rest, method, append(params, rest))
-		default:
-			return nil, nil, nil
+		allow = append(allow, methods...)
+	}
+	if b.rest != nil && allow == nil {
+		if rest, ok := unescape(whole); ok {
+			return pick(b.rest, method, append(params, rest))
 		}
 	}
-	return pick(at.methods, method, params)
+	slices.Sort(allow)
+	return nil, nil, slices.Compact(allow)
 }
 
 // pick chooses by method; GET answers HEAD too, except on streams.
@@ -172,9 +180,10 @@ func pick(methods map[string]*entry, method string, params []string) (*entry, []
 	return nil, nil, allow
 }
 
-func unescape(segment string) (string, error) {
+func unescape(segment string) (string, bool) {
 	if strings.IndexByte(segment, '%') < 0 {
-		return segment, nil
+		return segment, true
 	}
-	return url.PathUnescape(segment)
+	plain, err := url.PathUnescape(segment)
+	return plain, err == nil
 }

@@ -58,6 +58,17 @@ func WithID(name string, next Handler) Handler {
 	}
 }
 
+// WithName answers unknown unless the parameter id of the path is a name that something can have: PostgreSQL fails on
+// some others.
+func WithName(valid func(id string) bool, unknown func(id string) error, next Handler) Handler {
+	return func(ctx context.Context, c *gate.Call) (gate.Reply, error) {
+		if id := c.Path("id"); !valid(id) {
+			return gate.Reply{}, unknown(id)
+		}
+		return next(ctx, c)
+	}
+}
+
 // validID reports whether a text is a UUID in lower case.
 func validID(text string) bool {
 	_, err := flow.ParseID(text)

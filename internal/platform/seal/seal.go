@@ -57,6 +57,10 @@ func fresh() []byte {
 	return secret
 }
 
+// Prepare makes the secret of a new database, so that lists can be read later, when the disk is full. Where it
+// fails, the next use tries again.
+func (s *Seals) Prepare(ctx context.Context) { _, _ = s.load(ctx) }
+
 // Sealer seals for one purpose and opens only its own seals.
 type Sealer struct {
 	text  cipher.AEAD

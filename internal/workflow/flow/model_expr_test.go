@@ -71,10 +71,11 @@ func (b *builder) whenError() string {
 			return s.code == "E2", nil
 		}
 	}
-	if b.odds(25) {
-		src = "1 / (size(error.code) - 2) == 5"
+	if b.odds(40) {
+		long := pickOne(b.r, len("E1"), len("NODE_CANCELED"), len("NODE_CANCELED"))
+		src = fmt.Sprintf("1 / (size(error.code) - %d) == 5", long)
 		b.when[src] = func(s scope) (bool, error) {
-			if len(s.code) == 2 {
+			if len(s.code) == long {
 				return false, errExpression
 			}
 			return false, nil
