@@ -18,7 +18,8 @@ const claimKeys = 6
 func (o *turmoil) workflows() {
 	o.put("/graphs/claim", map[string]any{
 		"nodes": []map[string]any{
-			{"nodeId": "start", "type": "Start"}, {"nodeId": "paid", "type": "Success"},
+			{"nodeId": "start", "type": "Start"},
+			{"nodeId": "paid", "type": "Success"},
 			{
 				"nodeId": "pay", "type": "Wait", "timeout": "24h", "prompt": map[string]string{"title": "Paid?"},
 				"message": map[string]string{"name": "paid", "key": "input.key"},

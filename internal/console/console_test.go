@@ -25,7 +25,9 @@ func bundle(t *testing.T) *web.Console {
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)
 	for _, member := range []struct{ name, text string }{
-		{"SOURCE", "sha256:1\n"}, {"assets/a-1.js.gz", packed(t, script)}, {"icon.svg", "<svg/>"},
+		{"SOURCE", "sha256:1\n"},
+		{"assets/a-1.js.gz", packed(t, script)},
+		{"icon.svg", "<svg/>"},
 		{"index.html.gz", packed(t, `<!doctype html><base href="__RENGA_BASE__"><meta name="renga-nonce" `+
 			`content="__RENGA_NONCE__"><script type="module" src="ui/assets/a-1.js"></script>`)},
 	} {

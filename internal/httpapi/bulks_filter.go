@@ -68,8 +68,10 @@ func (f *bulkFilter) check(command string) (out execbulk.Filter, err error) {
 		given *flow.Time
 		into  *flow.Time
 	}{
-		{"createdFrom", f.CreatedFrom, &out.CreatedFrom}, {"createdTo", f.CreatedTo, &out.CreatedTo},
-		{"endedFrom", f.EndedFrom, &out.EndedFrom}, {"endedTo", f.EndedTo, &out.EndedTo},
+		{"createdFrom", f.CreatedFrom, &out.CreatedFrom},
+		{"createdTo", f.CreatedTo, &out.CreatedTo},
+		{"endedFrom", f.EndedFrom, &out.EndedFrom},
+		{"endedTo", f.EndedTo, &out.EndedTo},
 	} {
 		if *t.into, err = someInstant("filter."+t.field, t.given); err != nil {
 			return out, err
@@ -85,9 +87,12 @@ func (f *bulkFilter) suits(command string) error {
 		given   bool
 		archive bool // of what has ended
 	}{
-		{"waiting", f.Waiting != nil, false}, {"nodeId", f.NodeID != nil, false},
-		{"outcome", f.Outcome != nil, true}, {"errorCode", f.ErrorCode != nil, true},
-		{"endedFrom", f.EndedFrom != nil, true}, {"endedTo", f.EndedTo != nil, true},
+		{"waiting", f.Waiting != nil, false},
+		{"nodeId", f.NodeID != nil, false},
+		{"outcome", f.Outcome != nil, true},
+		{"errorCode", f.ErrorCode != nil, true},
+		{"endedFrom", f.EndedFrom != nil, true},
+		{"endedTo", f.EndedTo != nil, true},
 	} {
 		if m.given && m.archive != (command == execbulk.Archive) {
 			goes := execbulk.Cancel

@@ -141,7 +141,8 @@ func TestACookieCountsForPagesOfTheServerAlone(t *testing.T) {
 		{"a sister site", []string{"Sec-Fetch-Site", "same-site"}, 403},
 		{
 			"a link from elsewhere",
-			[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 401,
+			[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"},
+			401,
 		},
 		{"its own Origin", []string{"Origin", d.url}, 200},
 		{"the Origin of the public URL", []string{"Origin", "https://renga.example.com"}, 200},

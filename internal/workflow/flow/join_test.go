@@ -153,15 +153,30 @@ func TestAJoinCancelsInTheOrderOfTheNodes(t *testing.T) {
 func TestAJoinNamesTheFailureThatEndedItsFirstBranch(t *testing.T) {
 	p := compiled(t, Graph{
 		Nodes: []NodeSpec{
-			{NodeID: "start", Type: StartKind}, {NodeID: "f", Type: ForkKind}, {NodeID: "x", Type: TaskKind},
-			{NodeID: "x2", Type: TaskKind}, {NodeID: "g", Type: ForkKind}, {NodeID: "a", Type: TaskKind},
-			{NodeID: "b", Type: TaskKind}, {NodeID: "k", Type: JoinKind},
-			{NodeID: "j", Type: JoinKind, Policy: AnySuccess}, {NodeID: "ok", Type: SuccessKind},
+			{NodeID: "start", Type: StartKind},
+			{NodeID: "f", Type: ForkKind},
+			{NodeID: "x", Type: TaskKind},
+			{NodeID: "x2", Type: TaskKind},
+			{NodeID: "g", Type: ForkKind},
+			{NodeID: "a", Type: TaskKind},
+			{NodeID: "b", Type: TaskKind},
+			{NodeID: "k", Type: JoinKind},
+			{NodeID: "j", Type: JoinKind, Policy: AnySuccess},
+			{NodeID: "ok", Type: SuccessKind},
 		},
 		Edges: []Edge{
-			{From: "start", To: "f"}, {From: "f", To: "x"}, {From: "f", To: "g"}, {From: "x", To: "j"},
-			{From: "x", To: "x2", On: OnFailure}, {From: "x2", To: "j"}, {From: "g", To: "a"}, {From: "g", To: "b"},
-			{From: "a", To: "k"}, {From: "b", To: "k"}, {From: "k", To: "j"}, {From: "j", To: "ok"},
+			{From: "start", To: "f"},
+			{From: "f", To: "x"},
+			{From: "f", To: "g"},
+			{From: "x", To: "j"},
+			{From: "x", To: "x2", On: OnFailure},
+			{From: "x2", To: "j"},
+			{From: "g", To: "a"},
+			{From: "g", To: "b"},
+			{From: "a", To: "k"},
+			{From: "b", To: "k"},
+			{From: "k", To: "j"},
+			{From: "j", To: "ok"},
 		},
 	})
 	s, f := begun(t, p, nil)
