@@ -4,3 +4,4 @@ export { read, readKey, useAction, useOnline, useRead, useRefresh, type Action, 
 export { useMe, type Caller } from "./session";
 export { useActAs } from "./caller";
 export type { components, paths } from "./schema";
+export { usePages, type Pages } from "./pages";

@@ -16,6 +16,8 @@ export interface ConfirmProps {
   /** Ask for a reason: it may be given, or it must. */
   reason?: "optional" | "required";
   busy?: boolean;
+  /** It cannot be done as it stands; the content says why. */
+  disabled?: boolean;
   error?: Error | undefined;
   onConfirm: (reason: string) => void;
   onClose: () => void;
@@ -36,7 +38,7 @@ export function Confirm(p: ConfirmProps) {
           <Button
             kind={p.danger ? "danger" : "primary"}
             busy={p.busy ?? false}
-            disabled={missing}
+            disabled={missing || p.disabled === true}
             {...(p.scope ? { scope: p.scope } : {})}
             onClick={() => p.onConfirm(reason.trim())}
           >

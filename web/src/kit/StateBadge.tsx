@@ -48,12 +48,21 @@ export function stateMark(state: string): string {
 }
 
 /** A state: colour, icon, word and form. FAILED is a filled box, WAITING outlined and hatched. */
-export function StateBadge({ state, note }: { state: string; note?: string | undefined }) {
+export function StateBadge({
+  state,
+  word,
+  note,
+}: {
+  state: string;
+  /** In place of the state's own word: what looks like this state, and is called otherwise. */
+  word?: string | undefined;
+  note?: string | undefined;
+}) {
   const w = useWords();
   return (
     <span className={cx("state", `state-${known(state)}`)} title={note}>
       <Icon name={stateIcon(state)} size={12} bold />
-      <span className="state-word">{w.status[state] ?? state}</span>
+      <span className="state-word">{word ?? w.status[state] ?? state}</span>
       {note !== undefined && <span className="state-note">{note}</span>}
     </span>
   );

@@ -3,7 +3,7 @@ import { read, useAction } from "../../api";
 import { Button, Menu, toast } from "../../kit";
 import { useLocale, usePageWords } from "../../words";
 import { BulkDialog } from "./BulkDialog";
-import { CancelDialog } from "./CancelDialog";
+import { CommandDialog } from "./CommandDialog";
 import type { Query } from "./filters";
 import type { Execution } from "./listed";
 import { text } from "./words";
@@ -27,7 +27,7 @@ export interface SelectionProps {
 export function Selection(p: SelectionProps) {
   const t = usePageWords(text);
   const locale = useLocale();
-  const [open, setOpen] = useState<"cancel" | "bulk">();
+  const [open, setOpen] = useState<"cancel" | "archive" | "bulk">();
   const number = (n: number) => n.toLocaleString(locale);
   const n = p.selected.size;
   const first = useAction(async () => {
@@ -59,15 +59,19 @@ export function Selection(p: SelectionProps) {
           <Button small kind="danger" scope="executions:write" onClick={() => setOpen("cancel")}>
             {t.cancelN(number(n), n === 1)}
           </Button>
+          <Button small scope="executions:write" onClick={() => setOpen("archive")}>
+            {t.archiveN(number(n), n === 1)}
+          </Button>
           <Button small kind="quiet" onClick={p.onClear}>
             {t.unselect}
           </Button>
         </>
       )}
-      {open === "cancel" && (
-        <CancelDialog
+      {(open === "cancel" || open === "archive") && (
+        <CommandDialog
+          command={open}
           ids={[...p.selected]}
-          ended={ended}
+          unfit={open === "cancel" ? ended : n - ended}
           onClose={() => setOpen(undefined)}
           onDone={() => p.onClear()}
         />

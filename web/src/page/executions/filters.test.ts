@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { readSearch, writeSearch } from "../../search";
-import { bulkFilter, flags, listOf, query, requestSearch, spec } from "./filters";
+import { bulkFilter, flags, query, requestSearch, spec } from "./filters";
 
 const read = (s: string) => readSearch(spec, s);
 
@@ -33,12 +33,14 @@ test("a label with a comma survives the URL", () => {
   expect(read(s).label).toEqual(["note:a,b%2C", "x:y:z"]);
 });
 
-test("a bulk selects what the list shows, as long as it has not ended", () => {
+test("a bulk selects what the list shows, of what its command may change", () => {
   const q = query(read("?status=ACTIVE&label=note:a:b&createdTo=2026-01-05T09:00:00Z"));
   const filter = { status: ["ACTIVE"], labels: { note: "a:b" }, createdTo: "2026-01-05T09:00:00.000Z" };
-  expect(bulkFilter(q)).toEqual(filter);
-  expect(listOf(bulkFilter(q) ?? {})).toEqual(q);
-  expect(bulkFilter(query(read("?status=FAILED")))).toBeUndefined();
-  expect(bulkFilter(query(read("?errorCode=X")))).toBeUndefined();
-  expect(bulkFilter({})).toEqual({});
+  expect(bulkFilter(q, "cancel")).toEqual(filter);
+  expect(bulkFilter(q, "archive")).toBeUndefined();
+  expect(bulkFilter(query(read("?status=FAILED")), "cancel")).toBeUndefined();
+  expect(bulkFilter(query(read("?errorCode=X")), "cancel")).toBeUndefined();
+  expect(bulkFilter(query(read("?errorCode=X")), "archive")).toEqual({ errorCode: "X" });
+  expect(bulkFilter(query(read("?waiting=1")), "archive")).toBeUndefined();
+  expect(bulkFilter({}, "cancel")).toEqual({});
 });

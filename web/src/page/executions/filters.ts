@@ -137,21 +137,18 @@ export function flags(q: Query): string {
 
 export type BulkFilter = components["schemas"]["BulkFilter"];
 
+export type BulkCommand = components["schemas"]["CreateBulk"]["command"];
+
 /**
- * The filter of a bulk that selects the same executions, of those that have not ended; undefined when the list has a
- * filter that only what has ended can pass.
+ * The filter of a bulk that selects what the list shows, of what the command may change: cancel what has not ended,
+ * archive what has. Undefined when the list has a filter that nothing of that can pass.
  */
-export function bulkFilter(q: Query): BulkFilter | undefined {
-  const { label, outcome, errorCode, endedFrom, endedTo, ...rest } = q;
-  if (outcome ?? errorCode ?? endedFrom ?? endedTo) return undefined;
-  if (rest.status && !rest.status.includes("ACTIVE")) return undefined;
+export function bulkFilter(q: Query, command: BulkCommand): BulkFilter | undefined {
+  const { label, ...rest } = q;
+  const ended = q.outcome ?? q.errorCode ?? q.endedFrom ?? q.endedTo;
+  const active = q.waiting ?? q.nodeId;
+  if (command === "cancel" ? ended : active) return undefined;
+  if (q.status && !q.status.some((s) => (s === "ACTIVE") === (command === "cancel"))) return undefined;
   const named = Object.fromEntries((label ?? []).map((l) => [l.split(":")[0], l.slice(l.indexOf(":") + 1)]));
   return { ...rest, ...(label ? { labels: named } : {}) } as BulkFilter;
-}
-
-/** The list of what a bulk's filter selects. */
-export function listOf(f: BulkFilter): Query {
-  const { labels: named, ...rest } = f;
-  const label = Object.entries(named ?? {}).map(([name, v]) => `${name}:${v}`);
-  return { ...rest, ...(label.length > 0 ? { label } : {}) } as Query;
 }

@@ -60,20 +60,35 @@ export const text = catalogue(
     cancelN: (n: string, one: boolean) => (one ? "Cancel 1 execution" : `Cancel ${n} executions`),
     cancelHint:
       "Cancel wins whatever races with it. Workers that run tasks are told, and what they report afterwards is kept as evidence. What has ended stays as it is.",
-    endedAmong: (n: string) => `${n} of them have ended already; the server refuses those.`,
-    canceled: (n: string) => `${n} canceled`,
+    unfit: {
+      cancel: (n: string) => `${n} of them have ended already; the server refuses those.`,
+      archive: (n: string) => `${n} of them have not ended yet; the server refuses those.`,
+    },
+    archiveN: (n: string, one: boolean) => (one ? "Archive 1 execution" : `Archive ${n} executions`),
+    archiveHint: "What is archived stays readable. Only what has ended can be archived.",
+    did: {
+      cancel: (n: string) => `${n} canceled`,
+      archive: (n: string) => `${n} archived`,
+    },
     refused: (n: string) => `${n} refused`,
     refusedWhy: "Refused, with the reason:",
     close: "Close",
     bulkTitle: (n: string) => `All ${n} that match`,
     bulkHint:
-      "The server freezes the set of those that match now and have not ended, and shows it before anything is done.",
-    bulkEnded:
-      "These filters select executions that have ended. What has ended cannot be canceled: remove the filters for status, outcome, error code or end.",
+      "The server freezes the set of those that match now, and shows it before anything is done. What is created afterwards is never in it.",
+    bulkCommand: "What",
+    bulkCancel: "Cancel",
+    bulkArchive: "Archive",
+    bulkNone: {
+      cancel:
+        "These filters select what has ended, and that cannot be canceled. Remove those for status, outcome, error code or end.",
+      archive: "These filters select what has not ended, and that cannot be archived.",
+    },
     bulkFreeze: "Freeze the set",
-    bulkActive: (n: string) => `${n} of them have not ended.`,
-    byGraph: "By graph",
-    otherGraphs: "Other graphs",
+    bulkOf: {
+      cancel: (n: string) => `${n} of them have not ended.`,
+      archive: (n: string) => `${n} of them have ended.`,
+    },
     histogram: "Executions over time",
     histogramHint:
       "Arrow keys move, with Shift they choose a range, Enter filters by it, Escape shows all. Dragging does the same.",
@@ -163,19 +178,35 @@ export const text = catalogue(
     cancelN: (n) => `${n} 件の実行をキャンセル`,
     cancelHint:
       "キャンセルは競合するどの操作にも優先します。タスクを実行中のワーカーには通知され、その後の報告は証拠として残ります。終了した実行はそのままです。",
-    endedAmong: (n) => `うち ${n} 件はすでに終了しており、サーバーが拒否します。`,
-    canceled: (n) => `${n} 件をキャンセルしました`,
+    unfit: {
+      cancel: (n) => `うち ${n} 件はすでに終了しており、サーバーが拒否します。`,
+      archive: (n) => `うち ${n} 件はまだ終了しておらず、サーバーが拒否します。`,
+    },
+    archiveN: (n) => `${n} 件の実行をアーカイブ`,
+    archiveHint: "アーカイブした実行は引き続き読めます。アーカイブできるのは終了した実行だけです。",
+    did: {
+      cancel: (n) => `${n} 件をキャンセルしました`,
+      archive: (n) => `${n} 件をアーカイブしました`,
+    },
     refused: (n) => `${n} 件は拒否されました`,
     refusedWhy: "拒否されたものとその理由:",
     close: "閉じる",
     bulkTitle: (n) => `一致する ${n} 件すべて`,
-    bulkHint: "現在一致し、まだ終了していない実行の集合をサーバーが固定し、何かを行う前に表示します。",
-    bulkEnded:
-      "このフィルターは終了した実行を選んでいます。終了した実行はキャンセルできません。状態、結果、エラーコード、終了日時のフィルターを外してください。",
+    bulkHint:
+      "現在一致する実行の集合をサーバーが固定し、何かを行う前に表示します。後から作成された実行は含まれません。",
+    bulkCommand: "内容",
+    bulkCancel: "キャンセル",
+    bulkArchive: "アーカイブ",
+    bulkNone: {
+      cancel:
+        "このフィルターは終了した実行を選んでおり、キャンセルできません。状態、結果、エラーコード、終了日時のフィルターを外してください。",
+      archive: "このフィルターは終了していない実行を選んでおり、アーカイブできません。",
+    },
     bulkFreeze: "集合を固定",
-    bulkActive: (n) => `うち ${n} 件はまだ終了していません。`,
-    byGraph: "グラフ別",
-    otherGraphs: "その他のグラフ",
+    bulkOf: {
+      cancel: (n) => `うち ${n} 件はまだ終了していません。`,
+      archive: (n) => `うち ${n} 件は終了しています。`,
+    },
     histogram: "時間ごとの実行数",
     histogramHint:
       "矢印キーで移動、Shift を押しながらで範囲を選択、Enter で絞り込み、Escape で解除します。ドラッグでも選べます。",

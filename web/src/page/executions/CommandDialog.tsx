@@ -9,50 +9,53 @@ type Result = components["schemas"]["CommandResults"]["results"][number];
 
 const refusal = (r: Result) => ("error" in r ? r.error : undefined);
 
-/** Cancels the executions that were selected, and shows what each was answered. */
-export function CancelDialog({
+/** Cancels or archives the executions that were selected, and shows what each was answered. */
+export function CommandDialog({
+  command,
   ids,
-  ended,
+  unfit,
   onClose,
   onDone,
 }: {
+  command: "cancel" | "archive";
   ids: readonly string[];
-  /** How many of them are known to have ended. */
-  ended: number;
+  /** How many of them are known to be refused. */
+  unfit: number;
   onClose: () => void;
   onDone: () => void;
 }) {
   const t = usePageWords(text);
   const locale = useLocale();
   const refresh = useRefresh();
-  const n = ids.length.toLocaleString(locale);
-  const cancel = useAction(async (key, reason: string) => {
+  const name = command === "cancel" ? t.cancelN : t.archiveN;
+  const title = name(ids.length.toLocaleString(locale), ids.length === 1);
+  const act = useAction(async (key, reason: string) => {
     const commands = ids.map((executionId) => ({
-      command: "CancelExecution" as const,
+      command: command === "cancel" ? ("CancelExecution" as const) : ("ArchiveExecution" as const),
       idempotencyKey: `${key}-${executionId}`,
       executionId,
-      ...(reason === "" ? {} : { reason }),
+      ...(reason === "" || command === "archive" ? {} : { reason }),
     }));
     const answer = await data(api.POST("/commands", { body: { commands } }));
     void refresh("/executions", "/executions/counts", "/executions/histogram", "/executions/{executionId}");
     return answer.results;
   });
-  const { done } = cancel;
+  const { done } = act;
   if (!done) {
     return (
       <Confirm
-        title={t.cancelN(n, ids.length === 1)}
-        action={t.cancelN(n, ids.length === 1)}
-        danger
-        reason="optional"
+        title={title}
+        action={title}
+        danger={command === "cancel"}
+        {...(command === "cancel" ? { reason: "optional" as const } : {})}
         scope="executions:write"
-        busy={cancel.busy}
-        error={cancel.error}
-        onConfirm={(reason) => void cancel.run(reason)}
+        busy={act.busy}
+        error={act.error}
+        onConfirm={(reason) => void act.run(reason)}
         onClose={onClose}
       >
-        <p>{t.cancelHint}</p>
-        {ended > 0 && <p className="warn">{t.endedAmong(ended.toLocaleString(locale))}</p>}
+        <p>{command === "cancel" ? t.cancelHint : t.archiveHint}</p>
+        {unfit > 0 && <p className="warn">{t.unfit[command](unfit.toLocaleString(locale))}</p>}
       </Confirm>
     );
   }
@@ -66,7 +69,7 @@ export function CancelDialog({
   };
   return (
     <Dialog
-      title={t.canceled((done.length - refused.length).toLocaleString(locale))}
+      title={t.did[command]((done.length - refused.length).toLocaleString(locale))}
       onClose={close}
       actions={
         <Button kind="primary" onClick={close}>
