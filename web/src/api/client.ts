@@ -27,9 +27,10 @@ const manners: Middleware = {
     for (const [k, v] of Object.entries(callerHeaders())) request.headers.set(k, v);
     if (!request.headers.has("X-Correlation-Id")) request.headers.set("X-Correlation-Id", `ui-${newId()}`);
   },
-  async onResponse({ response }) {
+  async onResponse({ response, schemaPath }) {
     if (response.ok) return;
-    if (response.status === 401) for (const f of expired) f();
+    // A token that is refused at sign-in ends no session.
+    if (response.status === 401 && schemaPath !== "/session") for (const f of expired) f();
     throw await errorOf(response);
   },
   onError({ error }) {

@@ -2,62 +2,20 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, use, useEffect, useMemo, useState, type ReactNode } from "react";
 import { base } from "../base";
 import { actAs, callerHeaders, setIdentity, setMode, useActAs } from "./caller";
-import { api, data, newId, onExpired } from "./client";
-import { ApiError, errorOf, networkError } from "./error";
+import { api, data, onExpired } from "./client";
 import type { components } from "./schema";
 
 export type Caller = components["schemas"]["Caller"];
 
-/** How callers prove who they are, and whether this browser has. */
-export interface Session {
-  mode: "none" | "jwt";
-  signedIn: boolean;
-  expiresAt?: string;
-  oidc: boolean;
-}
-
-async function call(method: string, body?: unknown): Promise<Response> {
-  const headers: Record<string, string> = { "X-Correlation-Id": `ui-${newId()}` };
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  const init: RequestInit = { method, headers, credentials: "same-origin" };
-  if (body !== undefined) init.body = JSON.stringify(body);
-  try {
-    return await fetch(`${base}session`, init);
-  } catch (e) {
-    throw networkError(e);
-  }
-}
-
-/** GET /session. A server without sessions answers 404: then GET /me says the mode. */
-async function readSession(): Promise<Session> {
-  const res = await call("GET");
-  if (res.ok) {
-    const s = (await res.json()) as Partial<Session>;
-    return {
-      mode: s.mode === "jwt" ? "jwt" : "none",
-      signedIn: s.signedIn === true,
-      oidc: s.oidc === true,
-      ...(s.expiresAt ? { expiresAt: s.expiresAt } : {}),
-    };
-  }
-  if (res.status !== 404) throw await errorOf(res);
-  const me = await fetch(`${base}me`, { headers: callerHeaders() }).catch((e: unknown) => {
-    throw networkError(e);
-  });
-  if (me.status === 401) return { mode: "jwt", signedIn: false, oidc: false };
-  const caller = (await me.json().catch(() => ({}))) as { auth?: string };
-  return { mode: caller.auth === "jwt" ? "jwt" : "none", signedIn: me.ok, oidc: false };
-}
+export type Session = components["schemas"]["Session"];
 
 /** Give a token to the server, which keeps it; the browser gets a cookie that no script can read. */
 export async function signIn(token: string): Promise<void> {
-  const res = await call("POST", { token });
-  if (!res.ok) throw await errorOf(res);
+  await api.POST("/session", { body: { token } });
 }
 
 export async function signOut(): Promise<void> {
-  const res = await call("DELETE");
-  if (!res.ok && res.status !== 401) throw await errorOf(res);
+  await api.DELETE("/session");
 }
 
 /** Where the server begins the OIDC sign-in; it comes back to this page. */
@@ -78,7 +36,7 @@ export interface Me {
   refresh: () => Promise<void>;
 }
 
-const unknown: Session = { mode: "none", signedIn: false, oidc: false };
+const unknown: Session = { auth: "none", signedIn: false, oidc: false };
 const MeContext = createContext<Me | undefined>(undefined);
 
 /** Who the caller is, for everything below. */
@@ -89,14 +47,14 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   const session = useQuery({
     queryKey: ["session"],
     queryFn: async () => {
-      const s = await readSession();
-      setMode(s.mode);
+      const s = await data(api.GET("/session"));
+      setMode(s.auth);
       return s;
     },
     staleTime: 60_000,
     refetchInterval: (q) => (q.state.status === "error" ? 3_000 : false),
   });
-  const mode = session.data?.mode;
+  const mode = session.data?.auth;
   const ready = session.data !== undefined && (mode === "none" || session.data.signedIn);
   const me = useQuery<Caller>({
     queryKey: ["me", who.tenant, who.user, mode],
@@ -119,7 +77,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       error: session.error ?? me.error ?? undefined,
       loading: session.isPending || (ready && me.isPending),
       ready: session.data !== undefined && (mode === "none" || me.data !== undefined),
-      expired: expired && mode === "jwt",
+      expired: expired && mode === "jwt" && session.data?.signedIn === true,
       can: (scope) => me.data === undefined || me.data.scopes.includes(scope),
       refresh: async () => {
         setExpired(false);
@@ -151,8 +109,4 @@ export function useMe(): Me {
 /** As whom the tab acts, in words of curl: for "copy as". */
 export function actAsHeaders(): Record<string, string> {
   return actAs().tenant === "" && actAs().user === "" ? {} : callerHeaders();
-}
-
-export function isUnauthorized(e: unknown): boolean {
-  return e instanceof ApiError && e.status === 401;
 }

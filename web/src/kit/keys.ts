@@ -56,10 +56,10 @@ export function useShellKeys(keys: Keys) {
     return e.key === "g";
   });
   useEffect(() => {
-    let leaderAt = 0;
+    let leaderAt = -Infinity;
     const listen = (e: KeyboardEvent) => {
       if (["Shift", "Control", "Meta", "Alt"].includes(e.key)) return;
-      leaderAt = on(e, e.timeStamp - leaderAt < within) ? e.timeStamp : 0;
+      leaderAt = on(e, e.timeStamp - leaderAt < within) ? e.timeStamp : -Infinity;
     };
     addEventListener("keydown", listen);
     return () => removeEventListener("keydown", listen);

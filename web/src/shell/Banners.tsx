@@ -25,7 +25,7 @@ export function Banners() {
           {w.banner.unreachable}
         </div>
       )}
-      {me.session.mode === "none" && me.caller && (
+      {me.session.auth === "none" && me.caller && (
         <div className="banner">
           <strong title={w.banner.noneHint}>{w.banner.none}</strong>
           <span>

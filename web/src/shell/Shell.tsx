@@ -29,7 +29,7 @@ export function Shell() {
   const { page, path } = useLocation();
   const [open, setOpen] = useState<"palette" | "keys">();
   const [menu, setMenu] = useState(false);
-  const signedOut = me.session.mode === "jwt" && !me.session.signedIn && !me.loading;
+  const signedOut = me.session.auth === "jwt" && !me.session.signedIn && !me.loading;
   useLook();
   useShellKeys({
     palette: () => !signedOut && setOpen("palette"),

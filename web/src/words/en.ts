@@ -115,7 +115,6 @@ export const en = {
     out: "Sign out",
     expired: "Your session is over",
     expiredHint: "Sign in again; the page goes on where it was.",
-    insecure: "This server does not offer sessions here.",
   },
   palette: {
     title: "Go to …",

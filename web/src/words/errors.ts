@@ -30,6 +30,7 @@ export const errors: { en: ErrorWords; ja: ErrorWords } = {
       BULK_NOT_FOUND: "There is no such bulk in this tenant.",
       HOST_NOT_ALLOWED:
         "The server does not answer under this host name. Open it under a name that it allows.",
+      HTTPS_REQUIRED: "A session needs https: over plain http the cookie could be read on the way.",
     },
   },
   ja: {
@@ -53,6 +54,7 @@ export const errors: { en: ErrorWords; ja: ErrorWords } = {
       GRAPH_NOT_FOUND: "このテナントにそのグラフはありません。",
       BULK_NOT_FOUND: "このテナントにその一括処理はありません。",
       HOST_NOT_ALLOWED: "このホスト名ではサーバーは応答しません。許可された名前で開いてください。",
+      HTTPS_REQUIRED: "セッションには https が必要です。http では Cookie が途中で読まれるおそれがあります。",
     },
   },
 };

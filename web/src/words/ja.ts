@@ -110,7 +110,6 @@ export const ja: Words = {
     out: "サインアウト",
     expired: "セッションが終了しました",
     expiredHint: "もう一度サインインすると、元の画面から続けられます。",
-    insecure: "このサーバーはここではセッションを提供していません。",
   },
   palette: {
     title: "移動先",

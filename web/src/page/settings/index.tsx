@@ -74,7 +74,7 @@ function You() {
     <Section
       title={t.you}
       actions={
-        me.session.mode === "jwt" && me.session.signedIn && <Button onClick={leave}>{w.sign.out}</Button>
+        me.session.auth === "jwt" && me.session.signedIn && <Button onClick={leave}>{w.sign.out}</Button>
       }
     >
       {error !== undefined && <ErrorBox error={error} />}
