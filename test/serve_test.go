@@ -85,6 +85,8 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 			[]string{"--nats-listen", "127.0.0.1:0", "--nats-users", followers, "--nats-url", "nats://localhost"},
 			"for the NATS server inside",
 		},
+		{2, []string{"--tls-cert", "cert.pem"}, "--tls-cert and --tls-key go together"},
+		{2, []string{"--tls-cert", "/nowhere/cert.pem", "--tls-key", open}, "--tls-cert and --tls-key cannot be used"},
 		{2, []string{"--addr", "0.0.0.0:0"}, "not a loopback address"},
 		{2, []string{"--addr", ":0"}, "not a loopback address"},
 		{2, []string{"--addr", "[::]:0"}, "not a loopback address"},

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -34,6 +35,7 @@ type Config struct {
 	Place
 
 	Addr   string       // to listen on; "": none, and the gate is for the caller to serve
+	TLS    *tls.Config  // how callers are let in over TLS; nil: over plain HTTP
 	Shards int          // engines over PostgreSQL; 0: one per core, 2 to 4
 	Silent bool         // nothing is published, to measure what publishing costs
 	Log    *slog.Logger // nil: nowhere

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ func (a *App) listen(ctx context.Context) error {
 		return fmt.Errorf("cannot listen on %s: %w", a.cfg.Addr, err)
 	}
 	a.listener, a.server = listener, gate.Server(a.cfg.Addr, a.Gate, a.log)
+	a.server.TLSConfig = a.cfg.TLS
 	return nil
 }
 
@@ -57,7 +59,7 @@ func (a *App) Run(ctx context.Context) error {
 	core, web := make(chan error, 1), make(chan error, 1)
 	go func() { core <- a.work(working) }()
 	if a.server != nil {
-		go func() { web <- a.server.Serve(a.listener) }()
+		go func() { web <- serve(a.server, a.listener) }()
 	}
 	select {
 	case err := <-core:
@@ -82,6 +84,14 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	a.log.Info("drained")
 	return nil
+}
+
+// serve answers requests until the server is shut down: over TLS as HTTP/2 to who speaks it.
+func serve(s *http.Server, listener net.Listener) error {
+	if s.TLSConfig != nil {
+		return s.ServeTLS(listener, "", "")
+	}
+	return s.Serve(listener)
 }
 
 // Close ends the connection to NATS, then the database, whose loop has ended or never ran.

@@ -22,6 +22,7 @@ type Flags struct {
 	Server    string `env:"RENGA_SERVER" default:"${url}" placeholder:"URL" group:"server"`
 	Token     string `env:"RENGA_TOKEN" placeholder:"JWT" group:"server"`
 	TokenFile string `env:"RENGA_TOKEN_FILE" placeholder:"FILE" type:"path" group:"server"`
+	CAFile    string `name:"ca-file" env:"RENGA_CA_FILE" placeholder:"FILE" type:"path" group:"server"`
 	Tenant    string `env:"RENGA_TENANT" placeholder:"UUID" group:"server"`
 	As        string `env:"RENGA_USER" placeholder:"USER" group:"server"`
 	Output    string `name:"format" short:"o" default:"table" enum:"${outputs}" group:"output"`

@@ -32,6 +32,7 @@ var flagHelp = FlagHelp{
 		"server":          "The server to talk to (" + client.DefaultURL + ").",
 		"token":           "Token for a server with --auth jwt; better in the environment or a file.",
 		"token-file":      "File that holds the token.",
+		"ca-file":         "PEM certificates that may sign the server's, beside those that this machine trusts.",
 		"tenant":          "Tenant, for a server with --auth none; otherwise the token names it.",
 		"as":              "User, for a server with --auth none; otherwise the token names it.",
 		"format":          "Form of the answer: table, json, or of a graph yaml (table).",

@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -33,13 +35,17 @@ type remote struct {
 // connect makes a client as the flags say. The first request reports what is wrong with them (App.flaw), so that a
 // command refuses its own flags before. Whoever may be waiting for as long as a server is away gives a longer patience.
 func (a *App) connect(patience time.Duration) *remote {
-	r := &remote{App: a, heard: &recorder{next: http.DefaultTransport.(*http.Transport).Clone()}}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	r := &remote{App: a, heard: &recorder{next: transport}}
 	cfg := client.Config{
 		URL: a.Server, Tenant: a.Tenant, User: a.As, EventToken: a.eventToken, UserAgent: "renga-cli",
 		RetryFor: patience,
 		HTTP:     &http.Client{Transport: r.heard},
 	}
-	if r.token, a.flaw = a.credentials(); a.flaw != nil {
+	if r.token, a.flaw = a.credentials(); a.flaw == nil {
+		a.flaw = a.trust(transport)
+	}
+	if a.flaw != nil {
 		cfg.URL = "none" // lets the client refuse every request
 	}
 	if r.token != "" {
@@ -47,6 +53,26 @@ func (a *App) connect(patience time.Duration) *remote {
 	}
 	r.Client = client.New(cfg)
 	return r
+}
+
+// trust lets those sign the server's certificate whom --ca-file names.
+func (a *App) trust(transport *http.Transport) error {
+	if a.CAFile == "" {
+		return nil
+	}
+	text, err := a.read(a.CAFile)
+	if err != nil {
+		return err
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // this machine trusts nobody
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return usage("--ca-file (or RENGA_CA_FILE): there is no PEM certificate in %s", a.CAFile)
+	}
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
+	return nil
 }
 
 // patient is a remote for who waits for something that may take longer than a server is away.

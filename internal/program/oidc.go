@@ -40,7 +40,7 @@ func (f *oidcFlags) config(mode gate.Mode, public string) (*session.OIDC, error)
 	}
 	o := &session.OIDC{Issuer: f.Issuer, Client: f.ClientID, Scopes: f.Scopes}
 	if f.SecretFile != "" {
-		text, err := readClosed(f.SecretFile)
+		text, err := readClosed(f.SecretFile, "the secret")
 		if err != nil {
 			return nil, fmt.Errorf("--oidc-client-secret-file: %w", err)
 		}

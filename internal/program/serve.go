@@ -26,6 +26,8 @@ import (
 // serveCmd is `renga serve`.
 type serveCmd struct {
 	Addr             string        `default:"127.0.0.1:8080" env:"RENGA_ADDR" placeholder:"HOST:PORT"`
+	TLSCert          string        `name:"tls-cert" env:"RENGA_TLS_CERT" placeholder:"FILE" type:"path"`
+	TLSKey           string        `name:"tls-key" env:"RENGA_TLS_KEY" placeholder:"FILE" type:"path"`
 	DataDir          string        `default:"./data" env:"RENGA_DATA_DIR" placeholder:"DIR" type:"path"`
 	DatabaseURL      string        `name:"database-url" env:"RENGA_DATABASE_URL" placeholder:"URL"`
 	Shards           int           `default:"0" env:"RENGA_SHARDS" placeholder:"N"`
@@ -76,6 +78,7 @@ Examples:
   renga serve --addr 0.0.0.0:8080 --auth jwt --jwt-keys https://auth.example.com/.well-known/jwks.json
   renga serve --auth jwt --jwt-keys https://id.example.com/keys --jwt-issuer https://id.example.com \
     --oidc-issuer https://id.example.com --oidc-client-id renga --public-url https://renga.example.com
+  renga serve --addr 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --auth jwt --jwt-keys keys.pem
   renga serve --nats-listen 127.0.0.1:4222 --nats-users followers.yaml
   renga serve --airflow-url https://airflow.example.com --airflow-dag recheck \
     --airflow-user renga --airflow-password-file airflow.txt`
@@ -130,7 +133,7 @@ func (c *serveCmd) listen() (*jet.Listen, error) {
 	case (c.NATSTLSCert == "") != (c.NATSTLSKey == ""):
 		return nil, errors.New("--nats-tls-cert and --nats-tls-key go together")
 	}
-	text, err := readClosed(c.NATSUsers)
+	text, err := readClosed(c.NATSUsers, "the passwords")
 	if err != nil {
 		return nil, err
 	}
@@ -149,10 +152,10 @@ func (c *serveCmd) listen() (*jet.Listen, error) {
 	return l, nil
 }
 
-// readClosed reads a file of passwords, unless everybody on this machine can. Groups are
+// readClosed reads a file of secrets, such as passwords, unless everybody on this machine can. Groups are
 // for the operator to choose: in a container the file is often that of one. Windows has no
 // such bits.
-func readClosed(path string) ([]byte, error) {
+func readClosed(path, what string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -163,8 +166,8 @@ func readClosed(path string) ([]byte, error) {
 		return nil, err
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o007 != 0 {
-		return nil, fmt.Errorf("every user of this machine can read the passwords in %s: chmod o= %s "+
-			"(in Kubernetes: defaultMode: 0440)", path, path)
+		return nil, fmt.Errorf("every user of this machine can read %s in %s: chmod o= %s "+
+			"(in Kubernetes: defaultMode: 0440)", what, path, path)
 	}
 	return io.ReadAll(f)
 }
@@ -199,6 +202,9 @@ func (c *serveCmd) config(ctx context.Context, log *slog.Logger) (cfg app.Config
 	if err := gate.CheckListen(ctx, c.Addr, gate.Mode(c.Auth)); err != nil {
 		return cfg, nil, err
 	}
+	if cfg.TLS, err = openTLS(c.TLSCert, c.TLSKey, log); err != nil {
+		return cfg, nil, err
+	}
 	if cfg.NATSListen, err = c.listen(); err != nil {
 		return cfg, nil, err
 	}
@@ -224,8 +230,8 @@ func (c *serveCmd) Run(ctx context.Context, out streams) error {
 	if err != nil {
 		return err
 	}
-	log.Info("serving", "address", a.Addr().String(), "dataDir", c.DataDir, "database", cfg.Place.String(), "version",
-		app.Version)
+	log.Info("serving", "address", a.Addr().String(), "tls", cfg.TLS != nil, "dataDir", c.DataDir, "database",
+		cfg.Place.String(), "version", app.Version)
 	if cfg.Auth.Mode == gate.ModeNone {
 		log.Warn("without authentication every program on this machine may do everything; " +
 			"use --auth jwt to change that")

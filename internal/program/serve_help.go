@@ -2,7 +2,10 @@ package program
 
 // serveHelp is the help of the flags of `renga serve`.
 var serveHelp = map[string]string{
-	"addr":     "Address to listen on (${default}).",
+	"addr": "Address to listen on (${default}).",
+	"tls-cert": "PEM certificate, with those in between, to serve HTTPS and HTTP/2; needs --tls-key. A renewed one " +
+		"is taken without a restart.",
+	"tls-key":  "PEM key of the certificate, which others on this machine must not be able to read.",
 	"data-dir": "Folder of the data (./data).",
 	"database-url": "PostgreSQL (postgres://…) that any number of processes share; the default is SQLite in " +
 		"the data folder.",
