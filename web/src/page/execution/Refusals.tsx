@@ -4,7 +4,7 @@ import { Empty, ErrorBox, Loading, Time } from "../../kit";
 import { Link } from "../../router";
 import { useLocale, usePageWords, useWords } from "../../words";
 import { useExecutionContext } from "./context";
-import { whom } from "./Resume";
+import { useRefusal } from "./useRefusal";
 import { text } from "./whyWords";
 
 const size = 100;
@@ -50,17 +50,9 @@ export function Refusals() {
 function One({ refused: r }: { refused: Refused }) {
   const { select, setAt } = useExecutionContext();
   const t = usePageWords(text);
-  const w = useWords();
   const locale = useLocale();
-  const said = t.guard[r.kind]({
-    node: r.nodeId ?? r.saw.node ?? "",
-    execution: w.status[r.saw.execution] ?? r.saw.execution,
-    nodeStatus: w.status[r.saw.nodeStatus ?? ""] ?? r.saw.nodeStatus ?? "",
-    attempt: String(r.saw.attempt ?? ""),
-    fence: (r.fence ?? 0).toLocaleString(locale),
-    assignees: r.assignees ? whom(r.assignees) : "",
-    text: r.text,
-  });
+  const refusal = useRefusal();
+  const said = refusal(r);
   return (
     <li data-guard={r.guard}>
       <p>

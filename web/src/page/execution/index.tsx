@@ -45,14 +45,15 @@ function OfId({ id }: { id: string }) {
 
   const setAt = useCallback(
     (seq: number | undefined) => {
-      setLocal(undefined);
+      // What is shown already stays until the server has answered for the same event.
+      setLocal((shown) => (shown?.seq === seq ? shown : undefined));
       setSearch({ at: seq ?? 0 });
     },
     [setSearch],
   );
   const select = useCallback((node: string | undefined) => setSearch({ node: node ?? "" }), [setSearch]);
   const past = at === undefined ? undefined : then.data;
-  const shown = shownOf(now, past, local);
+  const shown = useMemo(() => shownOf(now, past, local, at), [now, past, local, at]);
   const context = useMemo<ExecutionContext | undefined>(
     () =>
       now && shown
@@ -132,9 +133,18 @@ function OfId({ id }: { id: string }) {
   );
 }
 
-/** A state that is computed here has no late results and no input: it takes them from the newest one. */
-function shownOf(now: Execution | undefined, past: Execution | undefined, local: LocalState | undefined) {
+/** What is shown: what was computed here goes before the server's state of another event, and after that of its own. */
+function shownOf(
+  now: Execution | undefined,
+  past: Execution | undefined,
+  local: LocalState | undefined,
+  at: number | undefined,
+): Execution | undefined {
   if (!now) return undefined;
-  if (local) return { ...now, ...local, businessKey: now.businessKey, labels: now.labels } as Execution;
-  return past ?? now;
+  if (local === undefined || (local.seq === at && past?.seq === at)) return past ?? now;
+  // Its log has no order of nodes, and not what was said of the whole when it was created.
+  const { executionId, correlationId, rerunOf, input, nodes } = now;
+  const place = new Map(nodes.map((n, i) => [n.nodeId, i]));
+  const sorted = [...local.nodes].sort((a, b) => (place.get(a.nodeId) ?? 0) - (place.get(b.nodeId) ?? 0));
+  return { ...local, executionId, correlationId, rerunOf, input, nodes: sorted } as Execution;
 }

@@ -6,6 +6,7 @@ type Part = LazyExoticComponent<ComponentType>;
 
 export const tabs = {
   graph: lazy(() => import("./GraphTab")),
+  log: lazy(() => import("./LogTab")),
   why: lazy(() => import("./WhyTab")),
   data: lazy(() => import("./DataTab")),
 } as const satisfies Record<string, Part>;
@@ -15,4 +16,4 @@ export type TabName = keyof typeof tabs;
 export const tabNames = Object.keys(tabs) as TabName[];
 
 /** What stands between the header and the tabs. */
-export const bars: readonly Part[] = [];
+export const bars: readonly Part[] = [lazy(() => import("./Slider"))];
