@@ -162,6 +162,7 @@ var operations = []Operation{
 	},
 	{"countExecutions", "GET", "/executions/counts", "core", "executions:read", "executions.read", "", false},
 	{"getHistogram", "GET", "/executions/histogram", "core", "executions:read", "executions.read", "", false},
+	{"streamChanges", "GET", "/executions/stream", "core", "executions:read", "executions.read", "", false},
 	{"getExecution", "GET", "/executions/{executionId}", "core", "executions:read", "executions.read", "", false},
 	{
 		"archiveExecution", "POST", "/executions/{executionId}/archive",

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"reflect"
 )
 
 // Bulks cancels or archives many executions at once.
@@ -42,7 +43,7 @@ func (c Bulks) CreateArchive(ctx context.Context, b ArchiveBulk) (BulkAnswer, er
 
 func (c Bulks) create(ctx context.Context, command string, b CancelBulk) (BulkAnswer, error) {
 	body := createBulk{Command: command, IDs: b.IDs, Reason: b.Reason}
-	if b.IDs == nil {
+	if b.IDs == nil || !reflect.ValueOf(b.Filter).IsZero() { // the server refuses both
 		body.Filter = &b.Filter
 	}
 	return c.command(ctx, "", b.Key, body)

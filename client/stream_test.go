@@ -108,3 +108,22 @@ func TestAStreamEndsWithItsReaderAndItsContext(t *testing.T) {
 		t.Errorf("the stream of an unknown execution gives %v", failed)
 	}
 }
+
+func TestChangesAreFollowed(t *testing.T) {
+	s := newServer(t)
+	c, ctx := dial(t, s.url), soon(t)
+	var id string
+	for change, err := range c.Executions.Changes(ctx, []client.Status{client.Canceled}, "") {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case change.ReadAgain && id == "":
+			id = started(t, c, line("default", "a"), nil)
+			must[client.Answer](t)(c.Executions.Cancel(ctx, client.CancelExecution{ExecutionID: id}))
+			continue
+		case change.ExecutionID != id || change.Status != client.Canceled || change.Seq == 0 || change.GraphID == "":
+			t.Errorf("got %+v, want %s to be CANCELED", change, id)
+		}
+		return
+	}
+}

@@ -166,6 +166,7 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		"GET /executions":       "executions:read", "GET /executions/{executionId}": "executions:read",
 		"GET /executions/{executionId}/events":   "executions:read",
 		"GET /executions/{executionId}/stream":   "executions:read",
+		"GET /executions/stream":                 "executions:read",
 		"GET /executions/{executionId}/commands": "executions:read",
 		"POST /bulks":                            "executions:write", "POST /bulks/{bulkId}/start": "executions:write",
 		"POST /bulks/{bulkId}/stop": "executions:write",

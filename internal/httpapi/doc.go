@@ -51,6 +51,8 @@ type Reads interface {
 	Queues(ctx context.Context, q engine.QueueQuery) ([]engine.QueueRow, int, error)
 	Lost(ctx context.Context, tenant string, tasks []engine.TaskRef) ([]engine.LostTask, error)
 	Watch(id flow.ID) (wake <-chan struct{}, stop func())
+	// Changes gathers what changes in a tenant from now on.
+	Changes(ctx context.Context, tenant string) (changes *engine.Changes, stop func(), err error)
 }
 
 // Graphs keeps graphs. PutGraph and CheckGraph refuse a graph that cannot run (fault.Invalid).
@@ -130,6 +132,7 @@ func (a *API) Routes() []gate.Route {
 		{Operation: "countExecutions", Heavy: true, Do: a.counts},
 		{Operation: "getHistogram", Heavy: true, Do: a.histogram},
 		{Operation: "listCommands", Heavy: true, Do: a.decided},
+		{Operation: "streamChanges", Open: gate.OpenStreams, Stream: true, Do: a.changes},
 		{Operation: "streamEvents", Open: gate.OpenStreams, Stream: true, Do: a.stream},
 		{Operation: "sendCommands", MaxBody: MaxBatchBody, Do: a.sendCommands},
 	}

@@ -12,11 +12,13 @@ import (
 // Reads answers what changes no execution. It goes to the store, never to the cache: what it shows is
 // durable, and not older than what any process has answered.
 type Reads struct {
-	store Store
-	clock Clock
-	plans plans
-	watch watchers
-	held  heldTasks
+	store   Store
+	clock   Clock
+	plans   plans
+	watch   watchers
+	changes changeReaders
+	shared  bool // other processes write to the store
+	held    heldTasks
 
 	compilers *fair.Places // at work on large graphs
 	warming   sync.Map     // large graphs that somebody is at for no caller, by warmth

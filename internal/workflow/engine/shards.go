@@ -33,6 +33,7 @@ func NewShards(store Store, clock Clock, cfg Config, n int) *Shards {
 	n = max(1, min(n, MaxShards))
 	cfg.Exclusive = false
 	s := &Shards{Reads: newReads(store, clock), own: n, costly: costly{clock: clock}, seed: maphash.MakeSeed()}
+	s.shared = true
 	elsewhere := cfg.Announce
 	for i := range n + 1 {
 		cfg.Announce = func(tenant, queue string, count int) {

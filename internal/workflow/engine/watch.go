@@ -65,7 +65,8 @@ func (w *watchers) wake(ids []flow.ID) {
 // maxAsked is how many watched executions one read asks about.
 const maxAsked = 1000
 
-// poll wakes those who watch executions that another process has moved, until ctx ends.
+// poll wakes those who watch executions that another process has moved, and tells those who read changes, until ctx
+// ends.
 func (r *Reads) poll(ctx context.Context) {
 	tick := time.NewTicker(maxIdle)
 	defer tick.Stop()
@@ -74,6 +75,9 @@ func (r *Reads) poll(ctx context.Context) {
 		select {
 		case <-tick.C:
 			seen = r.look(ctx, seen)
+			if r.changes.count.Load() > 0 {
+				r.lookAround(ctx)
+			}
 		case <-ctx.Done():
 			return
 		}
