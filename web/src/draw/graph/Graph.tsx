@@ -1,10 +1,10 @@
 import { useEffect, useEffectEvent, useMemo, useRef, useState, type KeyboardEvent } from "react";
-import { pathTo, type FoldChoice } from "../../flow/fold";
-import { blocksOf } from "../../flow/fold";
+import { blocksOf, pathTo, type FoldChoice } from "../../flow/fold";
+import { guide, stepOf, type Place } from "../../flow/guide";
 import type { Layout, Placed } from "../../flow/layout";
 import type { Graph as GraphSpec, NodeState } from "../../flow/types";
 import { nodeLive } from "../../flow/types";
-import { Button, usePageKey } from "../../kit";
+import { Button, Icon, usePageKey } from "../../kit";
 import { useLocale, usePageWords, useWords } from "../../words";
 import { Far } from "./Far";
 import { Find } from "./Find";
@@ -15,8 +15,7 @@ import { FoldNode, NodeBox, type Tone } from "./NodeBox";
 import { useLayout, type Drawing } from "./useLayout";
 import { usePointer } from "./usePointer";
 import { useView } from "./useView";
-import { centreOn, fit, overlaps, reveal, zoomAt, type Rect } from "./view";
-import { stepOf, walk } from "./walk";
+import { centreOn, fill, fit, overlaps, reveal, zoomAt, type Rect } from "./view";
 import { waysOf } from "./ways";
 import { text } from "./words";
 
@@ -52,12 +51,15 @@ export function Graph({
   const [wide] = useState(() => innerWidth > 760);
   const drawing = useLayout(graph, states, choice, wide);
   const control = useView(drawing?.layout);
-  const [cursor, setCursor] = useState<string>();
+  const [place, setPlace] = useState<Place>();
   const [finding, setFinding] = useState(false);
   const byId = useMemo(() => new Map(states.map((n) => [n.nodeId, n])), [states]);
   const ways = useMemo(() => waysOf(graph, states), [graph, states]);
   const { container, world, frame, set, move, area } = control;
+  const cursor = place?.id;
   const at = cursor ?? selected;
+  const setCursor = (id: string) => setPlace({ id, trail: [] });
+  const walks = useMemo(() => drawing && guide(drawing.layout, drawing.folded.edges), [drawing]);
 
   useFirstSight(drawing, states, control);
 
@@ -112,13 +114,13 @@ export function Graph({
     if (e.target !== e.currentTarget || e.nativeEvent.isComposing || !drawing) return;
     if (e.metaKey || e.ctrlKey || e.altKey) return;
     const step = stepOf(e.key, drawing.direction);
-    if (step) {
-      const first = drawing.folded.nodes[0]?.id;
+    if (step && walks) {
       const known = at !== undefined && drawing.layout.byId.has(at);
-      const next = known ? walk(drawing.layout, drawing.folded.edges, at, step) : first;
-      if (next !== undefined) {
-        setCursor(next);
-        show(next, 0.5);
+      const from = place && known ? place : known ? { id: at, trail: [] } : undefined;
+      const next = from ? walks.step(from, step) : walks.start();
+      if (next) {
+        setPlace(next);
+        show(next.id, 0.5);
       }
     } else if ((e.key === "Enter" || e.key === " ") && at !== undefined) open(at);
     else if (e.key === "+" || e.key === "=") zoom(1.25);
@@ -218,7 +220,7 @@ export function Graph({
           title={t.find}
           onClick={() => setFinding(true)}
         >
-          ⌕
+          <Icon name="search" size={14} />
         </Button>
         <Button
           kind="quiet"
@@ -228,7 +230,7 @@ export function Graph({
           title={t.zoomOut}
           onClick={() => zoom(0.8)}
         >
-          −
+          <Icon name="minus" size={14} />
         </Button>
         <Button
           kind="quiet"
@@ -238,10 +240,10 @@ export function Graph({
           title={t.zoomIn}
           onClick={() => zoom(1.25)}
         >
-          +
+          <Icon name="plus" size={14} />
         </Button>
         <Button kind="quiet" small className="icon" aria-label={t.fit} title={t.fit} onClick={fitAll}>
-          ⛶
+          <Icon name="fit" size={14} />
         </Button>
       </div>
       {finding && (
@@ -338,7 +340,7 @@ function useFirstSight(
     if (!v || !old) {
       const whole = fit(layout, a);
       const focus = whole.k >= 0.5 || layout.nodes.length > 200 ? undefined : focusOf(layout, states);
-      control.set(focus ? centreOn(focus, 0.75, a) : whole);
+      control.set(focus ? fill(centreOn(focus, 0.75, a), layout, a) : whole);
       return;
     }
     // What was nearest to the middle stays where it is.

@@ -3,7 +3,7 @@ import type { Folded, FoldedEdge } from "../../flow/fold";
 import type { Layout } from "../../flow/layout";
 import type { Point, Route } from "../../flow/route";
 import { usePageWords } from "../../words";
-import { clip } from "./shape";
+import { clip, labelWidth } from "./shape";
 import type { Direction } from "./useLayout";
 import { overlaps, type Rect } from "./view";
 import type { Way } from "./ways";
@@ -41,7 +41,16 @@ export const Lines = memo(function Lines({ folded, layout, direction, ways, part
           {p.heads !== "" && <path className="ghead" d={p.heads} />}
         </g>
       ))}
-      {texts && shown.map((r) => <Label key={r.index} route={r} edge={folded.edges[r.index]} ways={ways} />)}
+      {texts &&
+        shown.map((r) => (
+          <Label
+            key={r.index}
+            at={labelAt(r, direction)}
+            edge={folded.edges[r.index]}
+            ways={ways}
+            middle={direction === "down"}
+          />
+        ))}
     </g>
   );
 });
@@ -57,8 +66,23 @@ function kindOf(e: FoldedEdge, ways: readonly Way[]): string {
   return e.on === "success" ? passed : `${passed} on-failure`;
 }
 
+/** Near the end of the first gap, where edges that leave one node have parted. */
+function labelAt(r: Route, direction: Direction): Point {
+  const a = r.points[0] as Point;
+  const b = r.points[1] as Point;
+  if (direction === "down") return { x: a.x + (b.x - a.x) * 0.8, y: b.y - 22 };
+  return { x: a.x + 14, y: a.y + (b.y - a.y) * 0.85 - 6 };
+}
+
+interface LabelProps {
+  at: Point;
+  edge: FoldedEdge | undefined;
+  ways: readonly Way[];
+  middle: boolean;
+}
+
 /** The condition of an edge and what it was, or for which end of its node it is. */
-function Label({ route, edge, ways }: { route: Route; edge: FoldedEdge | undefined; ways: readonly Way[] }) {
+function Label({ at, edge, ways, middle }: LabelProps) {
   const t = usePageWords(text);
   if (!edge) return null;
   const on = t.on[edge.on];
@@ -69,18 +93,18 @@ function Label({ route, edge, ways }: { route: Route; edge: FoldedEdge | undefin
   return (
     <text
       className={`glabel way-${way}`}
-      x={route.label.x}
-      y={route.label.y}
-      textAnchor="middle"
+      x={at.x}
+      y={at.y}
+      textAnchor={middle ? "middle" : "start"}
       data-edge={`${edge.from}→${edge.to}`}
       data-way={way}
     >
       <title>{was ? `${whole}\n${was}` : whole}</title>
-      <tspan x={route.label.x} dy={was ? -2 : 4} className={edge.when ? "gwhen" : ""}>
-        {clip(whole, 150, 11)}
+      <tspan x={at.x} dy={was ? 0 : 6} className={edge.when ? "gwhen" : ""}>
+        {clip(whole, labelWidth, 11)}
       </tspan>
       {was && (
-        <tspan x={route.label.x} dy={13} className="gwas">
+        <tspan x={at.x} dy={12} className="gwas">
           {was}
         </tspan>
       )}

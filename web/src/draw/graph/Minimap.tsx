@@ -5,7 +5,7 @@ import type { NodeState } from "../../flow/types";
 import { usePageWords } from "../../words";
 import { Far } from "./Far";
 import type { ViewControl } from "./useView";
-import { centreOn, sight } from "./view";
+import { centreOn, holds, sight } from "./view";
 import { text } from "./words";
 
 const most = { width: 168, height: 112 };
@@ -29,6 +29,8 @@ export function Minimap({
     () =>
       onView((v, a) => {
         const r = sight(v, a);
+        const whole = { x: 0, y: 0, width: layout.width, height: layout.height };
+        box.current?.ownerSVGElement?.classList.toggle("whole", holds(r, whole));
         const x = Math.max(0, Math.min(layout.width, r.x));
         const y = Math.max(0, Math.min(layout.height, r.y));
         box.current?.setAttribute("x", String(x));

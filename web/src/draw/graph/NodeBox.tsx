@@ -2,10 +2,10 @@ import { memo } from "react";
 import type { FoldBox } from "../../flow/fold";
 import type { Placed } from "../../flow/layout";
 import type { GraphNode, NodeState } from "../../flow/types";
-import { cx, showDuration, stateMark, useNow } from "../../kit";
+import { cx, iconPath, showDuration, stateIcon, useNow } from "../../kit";
 import { usePrefs } from "../../prefs";
 import { useLocale, usePageWords, useWords } from "../../words";
-import { clip, foldParts, outline, typeSigns } from "./shape";
+import { clip, foldParts, outline, textWidth, typeSigns } from "./shape";
 import { text } from "./words";
 
 export type Tone = "added" | "removed" | "changed";
@@ -28,6 +28,7 @@ export const NodeBox = memo(function NodeBox({ at, node, state, cursor, selected
   const shape = outline(node.type, width, height);
   const progress = state?.status === "RUNNING" ? state.progress : undefined;
   const inset = node.type === "Task" || node.type === "Wait" ? 12 : 16;
+  const room = width - inset * 2 - 16;
   const word = status === "" ? node.type : (w.status[status] ?? status);
   return (
     <g
@@ -56,13 +57,16 @@ export const NodeBox = memo(function NodeBox({ at, node, state, cursor, selected
       <text className="gname" x={inset} y={height / 2 - 4}>
         {clip(node.nodeId, width - inset * 2 - 18)}
       </text>
-      <text className="gstate" x={inset} y={height / 2 + 13}>
-        <tspan className="gmark">{retry ? "↻" : status === "" ? "" : stateMark(status)}</tspan>
-        {status !== "" && <tspan dx={5}>{retry ? "" : word}</tspan>}
-        {status === "" && <tspan>{node.type}</tspan>}
-        {state && (
-          <Detail state={state} max={node.retry?.maxAttempts} room={width - inset * 2 - 22} word={word} />
-        )}
+      {status !== "" && (
+        <path
+          className="gmark"
+          d={iconPath(retry ? "refresh" : stateIcon(status))}
+          transform={`translate(${inset - 1} ${height / 2 + 3}) scale(0.75)`}
+        />
+      )}
+      <text className="gstate" x={status === "" ? inset : inset + 16} y={height / 2 + 13}>
+        {!retry && <tspan>{word}</tspan>}
+        {state && <Detail state={state} max={node.retry?.maxAttempts} room={room} word={retry ? "" : word} />}
       </text>
       {progress !== undefined && (
         <>
@@ -115,14 +119,13 @@ function Ticking(p: DetailProps & { until: string }) {
   return <Rest parts={parts} {...p} />;
 }
 
-function Rest({ parts, room, word, state }: DetailProps & { parts: string[] }) {
+function Rest({ parts, room, word }: DetailProps & { parts: string[] }) {
   if (parts.length === 0) return null;
-  const retry = state.retryAt !== undefined;
   const said = parts.join(" · ");
-  const left = room - (retry ? 0 : clip(word, room, 11.5).length * 6.4 + 8);
+  const left = room - (word === "" ? 0 : textWidth(word, 12.5) + 5);
   return (
-    <tspan dx={retry ? 0 : 5} className="gdetail">
-      {clip(retry ? said : `· ${said}`, Math.max(left, 30), 11.5)}
+    <tspan dx={word === "" ? 0 : 5} className="gdetail">
+      {clip(word === "" ? said : `· ${said}`, Math.max(left, 24), 11.5)}
     </tspan>
   );
 }
@@ -166,9 +169,7 @@ export const FoldNode = memo(function FoldNode({
       <text className="gname" x={12} y={20}>
         {t.branches(number(box.counts.branches))}
       </text>
-      <text className="gopen" x={width - 12} y={20} textAnchor="end">
-        ⊞
-      </text>
+      <path className="gopen" d={iconPath("plus")} transform={`translate(${width - 26} 8) scale(0.85)`} />
       <text className="gstate" x={12} y={37}>
         {clip(said, room, 11.5)}
       </text>

@@ -6,6 +6,8 @@ import type { GraphNode } from "../../flow/types";
 export const nodeHeight = 48;
 export const smallHeight = 40;
 export const foldHeight = 60;
+/** How much of a condition is written at its edge. */
+export const labelWidth = 124;
 
 /** About how many pixels a text takes at 13 px: without asking the browser, for thousands of names. */
 export function textWidth(text: string, size = 13): number {

@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useState } from "react";
 import type { Folded, FoldChoice } from "../../flow/fold";
 import { blocksOf, fold } from "../../flow/fold";
-import { layout, layoutSteps, type Layout } from "../../flow/layout";
+import { layout, layoutSteps, type Layout, type LayoutOptions } from "../../flow/layout";
 import type { Graph, NodeState } from "../../flow/types";
-import { sizeOf } from "./shape";
+import { labelWidth, sizeOf } from "./shape";
 
 /** Up to so many nodes the layout is there in the first render; larger ones are made between frames. */
 const atOnce = 300;
@@ -35,7 +35,7 @@ export function useLayout(
   );
   const small = shape.nodes.length <= atOnce;
   const direct = useMemo(
-    () => (small ? layout(boxes(shape), shape.edges, { direction }) : undefined),
+    () => (small ? layout(boxes(shape), shape.edges, optionsOf(shape.edges, direction)) : undefined),
     [shape, small, direction],
   );
   const [made, setMade] = useState<{ of: typeof shape; layout: Layout }>();
@@ -43,7 +43,7 @@ export function useLayout(
   useEffect(() => {
     if (direct) return;
     const steps = layoutSteps(boxes(shape), shape.edges, {
-      direction: shape.direction,
+      ...optionsOf(shape.edges, shape.direction),
       now: () => performance.now(),
     });
     let timer = setTimeout(function step() {
@@ -65,6 +65,13 @@ function boxes(shape: { nodes: Folded["nodes"] }) {
   return shape.nodes.map((n) => ({ id: n.id, ...sizeOf(n) }));
 }
 
+/** Room between ranks for what is written at edges. */
+function optionsOf(edges: Folded["edges"], direction: Direction): LayoutOptions {
+  const labels = edges.some((e) => e.when !== undefined || e.on !== "success");
+  if (direction === "down") return { direction, rankGap: labels ? 60 : 44 };
+  return { direction, rankGap: labels ? labelWidth + 24 : 56 };
+}
+
 /** Where the flow goes: as it fills the room better. It depends on the graph alone, so that it does not turn. */
 function directionOf(graph: Graph, wide: boolean): Direction {
   if (!wide || graph.nodes.length > atOnce) return "down";
@@ -72,7 +79,7 @@ function directionOf(graph: Graph, wide: boolean): Direction {
   const of = { nodes: folded.nodes };
   const room = { width: 900, height: 420 };
   const scale = (direction: Direction) => {
-    const l = layout(boxes(of), folded.edges, { direction });
+    const l = layout(boxes(of), folded.edges, optionsOf(folded.edges, direction));
     return Math.min(1, room.width / l.width, room.height / l.height);
   };
   return scale("right") >= scale("down") ? "right" : "down";

@@ -66,6 +66,17 @@ export function keepInSight(v: View, drawing: Area, area: Area): View {
   return { ...v, x, y };
 }
 
+/** As much of the drawing in sight as there is room for: no empty border while more of it is beyond the other. */
+export function fill(v: View, drawing: Area, area: Area): View {
+  const inside = (from: number, size: number, room: number) =>
+    size + 2 * margin <= room ? (room - size) / 2 : Math.min(margin, Math.max(room - margin - size, from));
+  return {
+    x: inside(v.x, drawing.width * v.k, area.width),
+    y: inside(v.y, drawing.height * v.k, area.height),
+    k: v.k,
+  };
+}
+
 /** What is in sight, in units of the drawing. */
 export function sight(v: View, area: Area): Rect {
   return { x: -v.x / v.k, y: -v.y / v.k, width: area.width / v.k, height: area.height / v.k };

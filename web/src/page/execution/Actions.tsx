@@ -48,7 +48,7 @@ export function Actions() {
         {t.again}
       </Button>
       {active && now.cancelRequestedAt === null && (
-        <Button kind="danger" scope="executions:write" onClick={() => setOpen("cancel")}>
+        <Button scope="executions:write" onClick={() => setOpen("cancel")}>
           {t.cancelThis}
         </Button>
       )}

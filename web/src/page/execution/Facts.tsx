@@ -1,6 +1,6 @@
 import { Age, Duration, Id, StateBadge, Time } from "../../kit";
 import { Link } from "../../router";
-import { usePageWords, useWords } from "../../words";
+import { useLocale, usePageWords, useWords } from "../../words";
 import { useExecutionContext } from "./context";
 import { text } from "./words";
 
@@ -17,7 +17,9 @@ export function Heading() {
 
 /** What does not change, and when it was: a line that wraps. */
 export function Facts() {
-  const { execution: e, now } = useExecutionContext();
+  const { execution: e, now, at } = useExecutionContext();
+  const locale = useLocale();
+  const number = (n: number) => n.toLocaleString(locale);
   const t = usePageWords(text);
   const w = useWords();
   const labels = Object.entries(now.labels ?? {});
@@ -114,7 +116,7 @@ export function Facts() {
       <div>
         <dt>{t.events}</dt>
         <dd className="num" data-seq={now.seq}>
-          {w.table.of(String(e.seq), String(now.seq))}
+          {at === undefined ? number(now.seq) : w.table.of(number(e.seq), number(now.seq))}
         </dd>
       </div>
     </dl>

@@ -1,5 +1,5 @@
 import type { LateResult } from "../../flow/types";
-import { Button, copyText, Json, Time, toast } from "../../kit";
+import { Button, copyText, Icon, Json, Time, toast } from "../../kit";
 import { usePageWords, useWords } from "../../words";
 import { useExecutionContext } from "./context";
 import { text } from "./words";
@@ -20,8 +20,8 @@ export function LateResults({ results }: { results: readonly LateResult[] }) {
         {results.map((r, i) => (
           <li key={i} data-late={r.nodeId}>
             <p>
-              <span className="late-mark" aria-hidden>
-                ◇
+              <span className="late-mark">
+                <Icon name="diamond" size={12} bold />
               </span>{" "}
               <strong>{r.error ? t.lateFailed : t.lateDone(receipt(r.output))}</strong>{" "}
               <button type="button" className="link" onClick={() => select(r.nodeId)}>
@@ -35,7 +35,12 @@ export function LateResults({ results }: { results: readonly LateResult[] }) {
                 {w.do.copy}
               </Button>
             </p>
-            {r.output !== undefined && <Json value={r.output} label={t.output} />}
+            {r.output !== undefined && (
+              <details>
+                <summary>{t.output}</summary>
+                <Json value={r.output} label={t.output} />
+              </details>
+            )}
             {r.error && (
               <p>
                 <code>{r.error.code}</code> {r.error.message}

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { previewCancelNode } from "../../flow/preview";
-import { Age, Button, CopyAs, Json, StateBadge, Time, useNow, showDuration } from "../../kit";
+import { Age, Button, CopyAs, Icon, Json, StateBadge, Time, useNow, showDuration } from "../../kit";
 import { usePrefs } from "../../prefs";
 import { usePageWords, useWords } from "../../words";
 import { CancelNode } from "./CancelNode";
@@ -49,7 +49,7 @@ export function NodePanel({ nodeId }: { nodeId: string }) {
           {nodeId}
         </h2>
         <Button kind="quiet" small className="icon" aria-label={w.do.close} onClick={close}>
-          ✕
+          <Icon name="close" size={12} />
         </Button>
       </header>
       {!node ? (
@@ -72,18 +72,18 @@ export function NodePanel({ nodeId }: { nodeId: string }) {
           {node.status === "WAITING" && newest && <Resume node={node} spec={spec} />}
           {late.length > 0 && <LateResults results={late} />}
           <NodeData node={node} />
-          {canCancel && !previewCancelNode(now, nodeId).refused && (
-            <div className="node-actions">
-              <Button kind="danger" small scope="executions:write" onClick={() => setCanceling(true)}>
-                {t.cancelNode(nodeId)}
+          <div className="node-actions">
+            {canCancel && !previewCancelNode(now, nodeId).refused && (
+              <Button small scope="executions:write" onClick={() => setCanceling(true)}>
+                {t.cancelNode(nodeId)} …
               </Button>
-            </div>
-          )}
-          <CopyAs
-            method="GET"
-            path={`executions/${id}/events?nodeId=${encodeURIComponent(nodeId)}`}
-            cli={`renga execution events ${id} --node ${nodeId}`}
-          />
+            )}
+            <CopyAs
+              method="GET"
+              path={`executions/${id}/events?nodeId=${encodeURIComponent(nodeId)}`}
+              cli={`renga execution events ${id} --node ${nodeId}`}
+            />
+          </div>
           {canceling && <CancelNode nodeId={nodeId} onClose={() => setCanceling(false)} />}
         </>
       )}

@@ -1,3 +1,4 @@
+import { Icon } from "../../kit";
 import { Link } from "../../router";
 import { useLocale, usePageWords } from "../../words";
 import { firstCause } from "./cause";
@@ -16,7 +17,7 @@ export function Notices({ listening }: { listening: boolean }) {
     <>
       {cause && (
         <div className="notice failed" role="status" data-notice="failed">
-          <span aria-hidden>✕</span>
+          <Icon name="close" bold />
           <p>
             {cause.nodeId === undefined ? (
               t.failed
@@ -38,7 +39,7 @@ export function Notices({ listening }: { listening: boolean }) {
       )}
       {e.cancel && (
         <div className="notice canceled" role="status" data-notice="cancel">
-          <span aria-hidden>⚑</span>
+          <Icon name="flag" bold />
           <p>
             <button
               type="button"

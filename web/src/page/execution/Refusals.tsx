@@ -1,6 +1,6 @@
 import { useRead } from "../../api";
 import { whyRefused, type Refused } from "../../flow/refused";
-import { Empty, ErrorBox, Loading, Time } from "../../kit";
+import { Empty, ErrorBox, Icon, Loading, Time } from "../../kit";
 import { Link } from "../../router";
 import { useLocale, usePageWords, useWords } from "../../words";
 import { useExecutionContext } from "./context";
@@ -56,8 +56,8 @@ function One({ refused: r }: { refused: Refused }) {
   return (
     <li data-guard={r.guard}>
       <p>
-        <span className="refused-mark" aria-hidden>
-          ✕
+        <span className="refused-mark">
+          <Icon name="close" size={12} bold />
         </span>{" "}
         <strong>{r.nodeId === undefined ? r.command : t.commandOf(r.command, r.nodeId)}</strong>{" "}
         {r.workerId && <span className="muted">· {r.workerId} </span>}
@@ -85,7 +85,7 @@ function One({ refused: r }: { refused: Refused }) {
       </p>
       {r.lateResultKept && (
         <p className="late-kept">
-          ◇ {t.kept}{" "}
+          <Icon name="diamond" size={12} bold /> {t.kept}{" "}
           {r.nodeId !== undefined && (
             <button type="button" className="link" onClick={() => select(r.nodeId)}>
               {t.showNode}

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useRead } from "../../api";
 import type { Why } from "../../flow/why";
 import { whyNotMoving } from "../../flow/why";
-import { Button, Section, showDuration, useNow } from "../../kit";
+import { Button, Icon, Section, showDuration, useNow, type IconName } from "../../kit";
 import { usePrefs } from "../../prefs";
 import { Link } from "../../router";
 import { useLocale, usePageWords } from "../../words";
@@ -20,7 +20,7 @@ export default function WhyTab() {
   const locale = useLocale();
   const clock = useNow();
   const active = execution.status === "ACTIVE";
-  const queues = useRead("/tasks/queues", { query: { page_size: 200 } }, { every: 2_000, enabled: active });
+  const queues = useRead("/tasks/queues", { query: { page_size: 100 } }, { every: 2_000, enabled: active });
   const attempts = useRead(
     "/executions/{executionId}/attempts",
     { path: { executionId: id } },
@@ -63,8 +63,8 @@ function Reason({ why }: { why: Why }) {
   const nodeId = "nodeId" in why ? why.nodeId : undefined;
   return (
     <li data-why={why.kind} className={`why-${why.kind}`}>
-      <span className="why-mark" aria-hidden>
-        {marks[why.kind]}
+      <span className="why-mark">
+        <Icon name={marks[why.kind]} bold />
       </span>
       <p>
         {nodeId !== undefined && (
@@ -74,7 +74,7 @@ function Reason({ why }: { why: Why }) {
             </button>{" "}
           </>
         )}
-        {sentences.join(" ")}
+        {sentences.join(t.space)}
         {why.kind === "unclaimed" && (
           <>
             {" "}
@@ -94,19 +94,19 @@ function Reason({ why }: { why: Why }) {
   );
 }
 
-const marks: Record<Why["kind"], string> = {
-  ended: "■",
-  not_started: "○",
-  canceling: "⚑",
-  ready: "◔",
-  unclaimed: "◔",
-  retry: "↻",
-  running: "▶",
-  wait: "⏸",
-  timer: "⏱",
-  message: "✉",
-  join: "⑃",
-  resting: "…",
+const marks: Record<Why["kind"], IconName> = {
+  ended: "check",
+  not_started: "ring",
+  canceling: "flag",
+  ready: "quarter",
+  unclaimed: "warn",
+  retry: "refresh",
+  running: "play",
+  wait: "pause",
+  timer: "waiting",
+  message: "mail",
+  join: "join",
+  resting: "ring",
 };
 
 /** A reason in sentences: what it waits for first, then what else is known. */

@@ -88,6 +88,8 @@ const jaRemedy: Record<Remedy, string> = {
 
 export const text = catalogue(
   {
+    /** What stands between two sentences. */
+    space: " ",
     why: "Why does it not move?",
     refused: "Why was it refused?",
     movesNot: {
@@ -142,6 +144,7 @@ export const text = catalogue(
     moreRefused: (n: string) => `${n} older refusals are in the log.`,
   },
   {
+    space: "",
     why: "なぜ進まないのか",
     refused: "なぜ拒否されたのか",
     movesNot: {
@@ -161,18 +164,18 @@ export const text = catalogue(
     retryDue: (n) => `は ${n} 回目の試行がまもなく始まります。`,
     lastFailed: (e) => `前回の試行は失敗しました: ${e}。`,
     running: (worker, d) => `は${worker && ` ${worker} が`}実行中です${d && ` (${d})`}。`,
-    lease: (d) => `ワーカーから連絡がなければ、リースは ${d} 後に切れます。`,
+    lease: (d) => `ワーカーから連絡がなければ、リースは ${d}後に切れます。`,
     leaseOver: "リースが切れました。サーバーが試行を取り戻します。",
-    timeout: (d) => `${d} 後に時間切れになります。`,
+    timeout: (d) => `${d}後に時間切れになります。`,
     progress: (n) => `進捗 ${n} %。`,
     wait: (d) => `は誰かの応答を待っています${d && ` (${d})`}。`,
     waitKey: (key) => `待機キーは ${key} です。`,
     mayDecide: (who) => `${who} が決定できます。`,
     anybody: "権限のある人なら誰でも再開できます。",
-    endsIn: (d) => `${d} 後に時間切れになります。`,
+    endsIn: (d) => `${d}後に時間切れになります。`,
     reminded: (n) => `${n} 回リマインドしました。`,
-    remindsIn: (d) => `次のリマインドは ${d} 後です。`,
-    timer: (d) => `は ${d} 後に自動的に進みます。`,
+    remindsIn: (d) => `次のリマインドは ${d}後です。`,
+    timer: (d) => `は ${d}後に自動的に進みます。`,
     message: (name) => `はメッセージ ${name} を待っています。`,
     messageKey: (key) => `キーは ${key} である必要があります。`,
     join: (done, all) => `は ${all} 分岐中 ${done} 分岐が到着しています。`,
