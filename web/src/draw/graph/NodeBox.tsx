@@ -1,7 +1,7 @@
 import { memo } from "react";
 import type { FoldBox } from "../../flow/fold";
 import type { Placed } from "../../flow/layout";
-import type { GraphNode, NodeState } from "../../flow/types";
+import { nodeEnded, type GraphNode, type NodeState } from "../../flow/types";
 import { cx, iconPath, showDuration, stateIcon, useNow } from "../../kit";
 import { usePrefs } from "../../prefs";
 import { useLocale, usePageWords, useWords } from "../../words";
@@ -92,7 +92,7 @@ function Detail(p: DetailProps) {
   const ticks = state.retryAt ?? (state.status === "RUNNING" ? state.leaseUntil : state.waitUntil);
   if (ticks !== undefined) return <Ticking {...p} until={ticks} />;
   const parts: string[] = [];
-  if (state.gate && !state.gate.passed) {
+  if (state.gate && !state.gate.passed && !nodeEnded(state.status)) {
     const { expectedBranches: all, completedBranches: done } = state.gate;
     parts.push(t.joined(String(done.length), String(all.length)));
   }

@@ -1,12 +1,12 @@
 import { useState } from "react";
-import { api, data, once, useAction } from "../../api";
+import { api, data, once, sentence, useAction } from "../../api";
 import { Button, CopyAs, toast } from "../../kit";
-import { sentence } from "../../api";
 import { usePageWords, useWords } from "../../words";
 import { ArchiveDialog } from "./ArchiveDialog";
 import { CancelDialog } from "./CancelDialog";
 import { useExecutionContext } from "./context";
 import { RunAgain } from "./RunAgain";
+import { useSaid } from "./useSaid";
 import { text } from "./words";
 
 type Open = "cancel" | "archive" | "again" | undefined;
@@ -16,6 +16,7 @@ export function Actions() {
   const { id, now, refresh, at } = useExecutionContext();
   const t = usePageWords(text);
   const w = useWords();
+  const said = useSaid();
   const [open, setOpen] = useState<Open>();
   const start = useAction((key) =>
     data(
@@ -33,7 +34,7 @@ export function Actions() {
   };
   return (
     <>
-      {start.error && <span className="exe-action-error">{sentence(start.error, w)}</span>}
+      {start.error && <span className="exe-action-error">{sentence(said(start.error), w)}</span>}
       {active && now.startedAt === undefined && now.cancelRequestedAt === null && (
         <Button kind="primary" scope="executions:write" busy={start.busy} onClick={() => void begin()}>
           {t.start}

@@ -2,12 +2,14 @@ import { api, data, once, useAction } from "../../api";
 import { Confirm } from "../../kit";
 import { usePageWords } from "../../words";
 import { useExecutionContext } from "./context";
+import { useSaid } from "./useSaid";
 import { text } from "./words";
 
 /** Marks what has ended as settled. */
 export function ArchiveDialog({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
   const { id, refresh } = useExecutionContext();
   const t = usePageWords(text);
+  const said = useSaid();
   const archive = useAction((key, reason: string) =>
     data(
       api.POST("/executions/{executionId}/archive", {
@@ -28,7 +30,7 @@ export function ArchiveDialog({ onClose, onDone }: { onClose: () => void; onDone
       scope="executions:write"
       reason="optional"
       busy={archive.busy}
-      error={archive.error}
+      error={said(archive.error)}
       onConfirm={(reason) => void run(reason)}
       onClose={onClose}
     >

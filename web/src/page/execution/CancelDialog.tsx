@@ -4,12 +4,14 @@ import { Confirm, CopyAs, toast } from "../../kit";
 import { useLocale, usePageWords } from "../../words";
 import { useExecutionContext } from "./context";
 import { Preview } from "./Preview";
+import { useSaid } from "./useSaid";
 import { text } from "./words";
 
 /** Says what a cancel does before it does it. */
 export function CancelDialog({ onClose }: { onClose: () => void }) {
   const { id, now, graph, refresh } = useExecutionContext();
   const t = usePageWords(text);
+  const said = useSaid();
   const locale = useLocale();
   const preview = previewCancel(now, graph?.onCancel);
   const cancel = useAction((key, why: string) =>
@@ -42,7 +44,7 @@ export function CancelDialog({ onClose }: { onClose: () => void }) {
       scope="executions:write"
       reason="optional"
       busy={cancel.busy}
-      error={cancel.error}
+      error={said(cancel.error)}
       onConfirm={(why) => void run(why)}
       onClose={onClose}
     >

@@ -3,12 +3,14 @@ import { previewCancelNode } from "../../flow/preview";
 import { Confirm, toast } from "../../kit";
 import { usePageWords } from "../../words";
 import { useExecutionContext } from "./context";
+import { useSaid } from "./useSaid";
 import { text } from "./words";
 
 /** Cancels one node: the execution goes on over its failure edge, its Join, or to its end. */
 export function CancelNode({ nodeId, onClose }: { nodeId: string; onClose: () => void }) {
   const { id, now, graph, refresh } = useExecutionContext();
   const t = usePageWords(text);
+  const said = useSaid();
   const preview = previewCancelNode(now, nodeId);
   const caught = graph?.edges.some((e) => e.from === nodeId && e.on === "failure") ?? false;
   const cancel = useAction((key, reason: string) =>
@@ -33,7 +35,7 @@ export function CancelNode({ nodeId, onClose }: { nodeId: string; onClose: () =>
       scope="executions:write"
       reason="optional"
       busy={cancel.busy}
-      error={cancel.error}
+      error={said(cancel.error)}
       onConfirm={(reason) => void run(reason)}
       onClose={onClose}
     >

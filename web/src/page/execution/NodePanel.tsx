@@ -81,7 +81,7 @@ export function NodePanel({ nodeId }: { nodeId: string }) {
             <CopyAs
               method="GET"
               path={`executions/${id}/events?nodeId=${encodeURIComponent(nodeId)}`}
-              cli={`renga execution events ${id} --node ${nodeId}`}
+              cli={`renga execution show ${id} -o json | jq '.nodes[] | select(.nodeId == ${JSON.stringify(nodeId)})'`}
             />
           </div>
           {canceling && <CancelNode nodeId={nodeId} onClose={() => setCanceling(false)} />}

@@ -5,6 +5,8 @@ import { usePageWords, useWords } from "../../words";
 import { useExecutionContext, type Graph, type NodeState } from "./context";
 import { Data } from "./Data";
 import { Part } from "./NodePanel";
+import { useSaid } from "./useSaid";
+import { whom } from "./whom";
 import { text } from "./words";
 
 interface ResumeProps {
@@ -17,6 +19,7 @@ export function Resume({ node, spec }: ResumeProps) {
   const { id, refresh } = useExecutionContext();
   const t = usePageWords(text);
   const prompt = node.prompt;
+  const said = useSaid();
   const asked = promptFields(prompt);
   const fields = schemaFields(spec?.schema) ?? asked?.fields;
   const shown = factsOf(prompt);
@@ -79,7 +82,7 @@ export function Resume({ node, spec }: ResumeProps) {
       ) : (
         <Plain onSubmit={(v) => void send(v)} actions={button} />
       )}
-      {resume.error && <ErrorBox error={resume.error} />}
+      {resume.error && <ErrorBox error={said(resume.error)} />}
       <Problems error={resume.error} />
     </Part>
   );
@@ -165,8 +168,4 @@ export function factsOf(prompt: unknown): {
     facts,
     ...(Object.keys(rest).length > 0 ? { other: rest } : {}),
   };
-}
-
-export function whom(a: { users?: string[]; roles?: string[]; groups?: string[] }): string {
-  return [...(a.users ?? []), ...(a.roles ?? []), ...(a.groups ?? [])].join(", ");
 }

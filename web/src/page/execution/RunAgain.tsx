@@ -4,6 +4,7 @@ import { Button, CopyAs, Dialog, ErrorBox, Field } from "../../kit";
 import { go } from "../../router";
 import { usePageWords, useWords } from "../../words";
 import { useExecutionContext } from "./context";
+import { useSaid } from "./useSaid";
 import { text } from "./words";
 
 type Create = components["schemas"]["CreateExecution"];
@@ -13,6 +14,7 @@ export function RunAgain({ onClose }: { onClose: () => void }) {
   const { id, now } = useExecutionContext();
   const t = usePageWords(text);
   const w = useWords();
+  const said = useSaid();
   const [input, setInput] = useState(() =>
     now.input === undefined ? "" : JSON.stringify(now.input, null, 2),
   );
@@ -93,7 +95,7 @@ export function RunAgain({ onClose }: { onClose: () => void }) {
           (start ? " --start" : "")
         }
       />
-      {again.error && <ErrorBox error={again.error} />}
+      {again.error && <ErrorBox error={said(again.error)} />}
     </Dialog>
   );
 }

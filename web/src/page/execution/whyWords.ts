@@ -22,7 +22,8 @@ const enRefused: Record<Guard | "unknown", (r: RefusedValues) => string> = {
   lease_owner: (r) => `The attempt of ${r.node} belongs to another worker.`,
   resume_key: (r) => `The resume key is not the wait key of ${r.node}.`,
   assignee: (r) => `${r.node} is for somebody else${r.assignees ? `: ${r.assignees}` : ""}.`,
-  message: (r) => `${r.node} waits for a message of another name or key.`,
+  message: (r) =>
+    `${r.node} does not take this message: its name, key or payload is not what the node asks for.`,
   unknown: (r) => r.text,
 };
 
@@ -46,7 +47,7 @@ const jaRefused: Record<Guard | "unknown", (r: RefusedValues) => string> = {
   lease_owner: (r) => `${r.node} の試行は別のワーカーが担当しています。`,
   resume_key: (r) => `再開キーが ${r.node} の待機キーと一致しません。`,
   assignee: (r) => `${r.node} の担当者ではありません${r.assignees ? ` (担当: ${r.assignees})` : ""}。`,
-  message: (r) => `${r.node} が待っているのは別の名前またはキーのメッセージです。`,
+  message: (r) => `${r.node} はこのメッセージを受け取れません。名前・キー・内容のいずれかが異なります。`,
   unknown: (r) => r.text,
 };
 
