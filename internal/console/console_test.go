@@ -246,7 +246,7 @@ func TestWithoutAnArchiveThereIsAPlainPage(t *testing.T) {
 		w := s.get(path)
 		page := w.Body.String()
 		for _, want := range []string{
-			"Renga 1.2&lt;3", "make web", `<base href="/renga/">`, `href="openapi.yaml"`, "docs/",
+			"Renga 1.2&lt;3", "make web", `<base href="/renga/"`, `href="openapi.yaml"`, "docs/",
 		} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%s has no %q: %s", path, want, page)

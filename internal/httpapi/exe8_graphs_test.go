@@ -70,7 +70,7 @@ func TestACheckSaysWhatAPutWouldSayAndStoresNothing(t *testing.T) {
 			has("error.message", r.text("errors.0.message"))
 	}
 	s.do("POST", "/graphs/check", `{"graphId":"a b","source":"x"}`).invalid("graphId")
-	s.do("POST", "/graphs/check", `{}`).is(200).has("valid", "false")
+	s.do("POST", "/graphs/check", `{}`).invalid("source")
 	s.get("/graphs").has("total", "0")
 	if got := s.do("PUT", "/graphs/g", linear("default", "a")).is(201).text("digest"); got != good.text("digest") {
 		t.Errorf("got digest %s, the check said %s", got, good.text("digest"))
