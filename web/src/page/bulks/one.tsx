@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useEffect } from "react";
 import { api, data, once, readKey, useAction, useRead, useRefresh, type components } from "../../api";
-import { Button, Confirm, copyText, CopyAs, ErrorBox, Id, Loading, Page, Time, toast } from "../../kit";
+import { Button, copyText, CopyAs, ErrorBox, Id, Loading, Page, Time, toast } from "../../kit";
 import { Link, useParams, useSearch } from "../../router";
 import { oneOf } from "../../search";
 import { useLocale, usePageWords, useWords } from "../../words";
@@ -163,7 +163,6 @@ function Control({ bulk, title }: { bulk: Bulk; title: string }) {
   const t = usePageWords(text);
   const locale = useLocale();
   const refresh = useRefresh();
-  const [asking, setAsking] = useState(false);
   const path = { bulkId: bulk.bulkId };
   const start = useAction(async (key) => {
     await data(api.POST("/bulks/{bulkId}/start", { params: { path, header: once(key) } }));
@@ -190,23 +189,11 @@ function Control({ bulk, title }: { bulk: Bulk; title: string }) {
         </Button>
       )}
       {bulk.status === "RUNNING" && (
-        <Button scope="executions:write" onClick={() => setAsking(true)}>
+        <Button scope="executions:write" busy={stop.busy} title={t.stopHint} onClick={() => void stop.run()}>
           {t.stop}
         </Button>
       )}
-      {asking && bulk.status === "RUNNING" && (
-        <Confirm
-          title={t.stopTitle}
-          action={t.stop}
-          scope="executions:write"
-          busy={stop.busy}
-          error={stop.error}
-          onConfirm={() => void stop.run().then(() => setAsking(false))}
-          onClose={() => setAsking(false)}
-        >
-          <p>{t.stopHint}</p>
-        </Confirm>
-      )}
+      {stop.error && bulk.status === "RUNNING" && <ErrorBox error={stop.error} />}
       {start.error && <ErrorBox error={start.error} />}
     </>
   );

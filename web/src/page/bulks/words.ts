@@ -76,7 +76,6 @@ export const text = catalogue(
     waitsTurn: "–",
     noItems: "No execution has this result.",
     emptySet: "The set is empty: nothing matched.",
-    stopTitle: "Stop this bulk?",
     stopHint:
       "What is being worked on, at most 200, is finished. The rest stays as it is until somebody goes on.",
   },
@@ -149,7 +148,6 @@ export const text = catalogue(
     waitsTurn: "–",
     noItems: "この結果の実行はありません。",
     emptySet: "集合は空です。一致する実行はありませんでした。",
-    stopTitle: "この一括処理を停止しますか?",
     stopHint: "処理中のもの(最大 200 件)は完了します。残りは、続けるまでそのままです。",
   },
 );
