@@ -2,7 +2,7 @@ import { useQueries } from "@tanstack/react-query";
 import { useCallback, useState } from "react";
 import { read, readKey, type Answer, type ReadParams } from "./query";
 
-type Lists = "/bulks" | "/bulks/{bulkId}/items";
+type Lists = "/bulks" | "/bulks/{bulkId}/items" | "/graphs" | "/graphs/{graphId}/versions";
 type Item<P extends Lists> = Answer<P> extends { items: (infer T)[] } ? T : never;
 
 export interface Pages<T> {

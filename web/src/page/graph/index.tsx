@@ -1,7 +1,121 @@
-import { Page } from "../../kit";
-import { useWords } from "../../words";
+import { Suspense, useMemo, useState } from "react";
+import { ApiError, useRead } from "../../api";
+import { Age, CopyAs, ErrorBox, Id, Loading, Page, Tabs, Time } from "../../kit";
+import { Link, useParams, useSearch } from "../../router";
+import { usePageWords, useWords } from "../../words";
+import { GraphProvider, spec } from "./context";
+import "./graph.css";
+import { tabNames, tabs } from "./tabs";
+import { useRunning } from "./useRunning";
+import { text } from "./words";
 
-export default function Graph() {
+/** What does it do, what changed, does my edit work? */
+export default function GraphPage() {
+  const { id } = useParams("graph");
+  return <One key={id} id={id} />;
+}
+
+function One({ id }: { id: string }) {
   const w = useWords();
-  return <Page title={w.nav.graphs} />;
+  const t = usePageWords(text);
+  const [search, setSearch] = useSearch(spec);
+  const [draft, setDraft] = useState<string>();
+  const path = { graphId: id };
+  const newest = useRead("/graphs/{graphId}", { path }, { every: 10_000 });
+  const older = useRead(
+    "/graphs/{graphId}",
+    { path, query: { version: search.version } },
+    { enabled: search.version > 0, keep: true },
+  );
+  const running = useRunning(id);
+  const graph = search.version > 0 ? older.data : newest.data;
+  const missing = newest.error instanceof ApiError && newest.error.status === 404;
+  const context = useMemo(
+    () => ({ id, graph, newest: newest.data, running, draft, setDraft }),
+    [id, graph, newest.data, running, draft],
+  );
+  const error = search.version > 0 ? (older.error ?? newest.error) : newest.error;
+  const Tab = tabs[search.tab];
+  return (
+    <GraphProvider value={context}>
+      <Page
+        title={id}
+        subtitle={t.subtitle}
+        actions={
+          !missing && (
+            <CopyAs method="GET" path={`graphs/${encodeURIComponent(id)}`} cli={`renga graph show ${id}`} />
+          )
+        }
+      >
+        {error && !missing && <ErrorBox error={error} onRetry={() => void newest.refetch()} />}
+        {missing && (
+          <div className="graph-missing">
+            <ErrorBox error={newest.error} />
+            <p>
+              <Link to="graphs">{t.toList}</Link>
+            </p>
+          </div>
+        )}
+        {graph && <Facts />}
+        {!graph && !error && <Loading label={w.page.loading} lines={6} />}
+        {graph && (
+          <Tabs
+            label={t.parts}
+            tabs={tabNames.map((name) => ({ id: name, label: t.tabs[name] }))}
+            value={search.tab}
+            onChange={(tab) => setSearch({ tab, node: "" }, { push: true })}
+          >
+            <Suspense fallback={<Loading label={w.page.loading} lines={6} />}>
+              <Tab />
+            </Suspense>
+          </Tabs>
+        )}
+      </Page>
+    </GraphProvider>
+  );
+
+  function Facts() {
+    if (!graph || !newest.data) return null;
+    const on = running.of(graph.version);
+    return (
+      <dl className="graph-facts">
+        <div>
+          <dt>{t.version}</dt>
+          <dd>
+            {t.v(String(graph.version))}
+            {graph.version === newest.data.version ? (
+              <span className="muted"> {t.isNewest}</span>
+            ) : (
+              <>
+                {" "}
+                <Link to="graph" params={{ id }} search={{ tab: search.tab }}>
+                  {t.toNewest(String(newest.data.version))}
+                </Link>
+              </>
+            )}
+          </dd>
+        </div>
+        <div>
+          <dt>{t.stored}</dt>
+          <dd>
+            <Time at={graph.createdAt} /> <Age at={graph.createdAt} />
+          </dd>
+        </div>
+        <div>
+          <dt>{t.active}</dt>
+          <dd>
+            <Link to="executions" search={{ graphId: id, status: "ACTIVE" }}>
+              {on}
+            </Link>
+          </dd>
+        </div>
+        <div>
+          <dt>{t.digest}</dt>
+          <dd>
+            <Id id={graph.digest} />
+          </dd>
+        </div>
+      </dl>
+    );
+  }
 }
