@@ -6,6 +6,7 @@ type Part = LazyExoticComponent<ComponentType>;
 
 export const tabs = {
   graph: lazy(() => import("./GraphTab")),
+  timeline: lazy(() => import("./TimelineTab")),
   log: lazy(() => import("./LogTab")),
   why: lazy(() => import("./WhyTab")),
   data: lazy(() => import("./DataTab")),

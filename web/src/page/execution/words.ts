@@ -2,7 +2,7 @@ import { catalogue } from "../../words";
 
 export const text = catalogue(
   {
-    tabs: { graph: "Graph", log: "Log", why: "Why", data: "Data" },
+    tabs: { graph: "Graph", timeline: "Timeline", log: "Log", why: "Why", data: "Data" },
     id: "Id",
     graph: "Graph",
     version: (n: string) => `version ${n}`,
@@ -123,7 +123,7 @@ export const text = catalogue(
     outputHint: "JSON. Empty: no output.",
   },
   {
-    tabs: { graph: "グラフ", log: "ログ", why: "理由", data: "データ" },
+    tabs: { graph: "グラフ", timeline: "タイムライン", log: "ログ", why: "理由", data: "データ" },
     id: "ID",
     graph: "グラフ",
     version: (n) => `バージョン ${n}`,
