@@ -144,7 +144,7 @@ test("new-rows-pill", async ({ page, server }) => {
   const pill = page.getByRole("button", { name: "3 new executions" });
   await expect(pill).toBeVisible();
   await expect(firstRow(page)).toContainText(short(old));
-  await expect(page.getByText("1 executions", { exact: true })).toBeVisible();
+  await expect(page.getByText("1 execution", { exact: true })).toBeVisible();
   await pill.click();
   await expect(firstRow(page)).toContainText(short(fresh.at(-1)));
   await expect(pill).toBeHidden();

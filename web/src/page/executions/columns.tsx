@@ -9,9 +9,16 @@ type Text = (typeof text)["en"];
 /** The columns of the list; narrow ones leave some out, and none of them is ever needed to tell rows apart. */
 export function columns(
   t: Text,
-  o: { every: number | undefined; zone: string; onGraph: (id: string) => void },
+  o: { every: number | undefined; zone: string; moving: boolean; onGraph: (id: string) => void },
 ): Column<Execution>[] {
   const kind = (e: Execution) => e.errorCode ?? e.outcome;
+  const now: Column<Execution> = {
+    id: "now",
+    head: t.nowAt,
+    from: 620,
+    width: "minmax(6rem, 1fr)",
+    cell: (e) => (e.status === "ACTIVE" ? <NowAt id={e.executionId} every={o.every} /> : null),
+  };
   return [
     {
       id: "id",
@@ -26,7 +33,7 @@ export function columns(
     {
       id: "status",
       head: t.status,
-      width: "minmax(7rem, 1.2fr)",
+      width: "minmax(7rem, 1.5fr)",
       cell: (e) => (
         <>
           <StateBadge state={e.status} note={kind(e)} />
@@ -59,13 +66,7 @@ export function columns(
         </span>
       ),
     },
-    {
-      id: "now",
-      head: t.nowAt,
-      from: 620,
-      width: "minmax(6rem, 1fr)",
-      cell: (e) => (e.status === "ACTIVE" ? <NowAt id={e.executionId} every={o.every} /> : null),
-    },
+    ...(o.moving ? [now] : []),
     {
       id: "labels",
       head: t.labels,

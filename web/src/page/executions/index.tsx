@@ -100,7 +100,9 @@ export default function Executions() {
   return (
     <Page
       title={w.nav.executions}
-      subtitle={list.count === undefined ? t.loading : t.total(list.count.toLocaleString(locale))}
+      subtitle={
+        list.count === undefined ? t.loading : t.total(list.count.toLocaleString(locale), list.count === 1)
+      }
       actions={
         <>
           <Views
@@ -158,7 +160,8 @@ export default function Executions() {
           control={table}
           columns={columns(t, {
             every: every * 2,
-            zone: zone,
+            moving: search.status.length === 0 || search.status.includes("ACTIVE"),
+            zone,
             onGraph: (graphId) => change({ graphId }),
           })}
           count={count}

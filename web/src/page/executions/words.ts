@@ -10,7 +10,7 @@ export const text = catalogue(
     labels: "Labels",
     createdZone: (zone: string) => `Created, ${zone}`,
     took: "Took",
-    total: (n: string) => `${n} executions`,
+    total: (n: string, one: boolean) => (one ? "1 execution" : `${n} executions`),
     loading: "The executions are being read …",
     correlation: "Correlation id",
     businessKey: "Business key",

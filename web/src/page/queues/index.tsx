@@ -45,11 +45,11 @@ export default function Queues() {
   const waits = (q: Queue) => now - Date.parse(q.oldestReadyAt);
   const idle = items.filter((q) => waits(q) > patience);
   const columns: Column<Queue>[] = [
-    { id: "queue", head: t.queue, cell: (q) => <code>{q.queue}</code>, width: "minmax(6rem, 2fr)" },
+    { id: "queue", head: t.queue, cell: (q) => <code>{q.queue}</code>, width: "minmax(5rem, 2fr)" },
     {
       id: "state",
       head: t.state,
-      width: "minmax(7rem, 9rem)",
+      width: "10rem",
       cell: (q) =>
         waits(q) > patience ? (
           <StateBadge state="WAITING" word={t.none} />
@@ -61,7 +61,7 @@ export default function Queues() {
       id: "ready",
       head: t.ready,
       number: true,
-      width: "6.5rem",
+      width: "5.5rem",
       cell: (q) => (q.more ? t.atLeast(number(q.ready)) : number(q.ready)),
     },
     {
