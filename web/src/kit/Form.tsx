@@ -8,10 +8,12 @@ export interface FormProps {
   onSubmit: (value: Record<string, unknown>) => void;
   /** The buttons; the one that sends has type="submit". */
   actions: ReactNode;
+  /** What the server said about a field, by its name. */
+  errors?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A form from fields: see promptFields and schemaFields. Problems show when it is sent, then as one types. */
-export function Form({ fields, onSubmit, actions }: FormProps) {
+export function Form({ fields, onSubmit, actions, errors = {} }: FormProps) {
   const w = useWords();
   const [draft, setDraft] = useState(() => draftOf(fields));
   const [tried, setTried] = useState(false);
@@ -23,7 +25,7 @@ export function Form({ fields, onSubmit, actions }: FormProps) {
     const common = {
       id,
       "aria-describedby": by,
-      "aria-invalid": tried && f.name in problems ? true : undefined,
+      "aria-invalid": (tried && f.name in problems) || f.name in errors ? true : undefined,
     };
     const text = String(draft[f.name] ?? "");
     if (f.type === "boolean") {
@@ -74,7 +76,7 @@ export function Form({ fields, onSubmit, actions }: FormProps) {
             label={f.label}
             hint={f.hint}
             required={f.required}
-            error={problem && said[problem]}
+            error={problem ? said[problem] : errors[f.name]}
           >
             {(id, by) => control(f, id, by)}
           </Field>
