@@ -163,7 +163,7 @@ function useSaid(need: Need): { title: ReactNode; note: ReactNode } {
         title: b.command.startsWith("dlq.") ? (
           <>
             {name}{" "}
-            <CopyAs method="GET" path={`events/bulks/${b.bulkId}`} cli={`renga dlq bulk ${b.bulkId}`} />
+            <CopyAs method="GET" path={`events/bulks/${b.bulkId}`} cli={`renga dlq bulk show ${b.bulkId}`} />
           </>
         ) : (
           <Link to="bulk" params={{ id: b.bulkId }}>
