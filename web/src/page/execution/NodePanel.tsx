@@ -26,7 +26,7 @@ export function NodePanel({ nodeId }: { nodeId: string }) {
   const opened = useRef<Element | null>(null);
   useEffect(() => {
     opened.current = document.activeElement;
-    heading.current?.focus({ preventScroll: true });
+    heading.current?.focus({ preventScroll: innerWidth > 900 });
   }, []);
   const close = () => {
     select(undefined);

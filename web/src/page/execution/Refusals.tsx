@@ -1,6 +1,6 @@
 import { useRead } from "../../api";
 import { whyRefused, type Refused } from "../../flow/refused";
-import { Empty, ErrorBox, Icon, Loading, Time } from "../../kit";
+import { ErrorBox, Icon, Loading, Time } from "../../kit";
 import { Link } from "../../router";
 import { useLocale, usePageWords, useWords } from "../../words";
 import { useExecutionContext } from "./context";
@@ -32,7 +32,13 @@ export function Refusals() {
   const late = now.lateResults ?? [];
   const items = (pages > 1 ? last.data : first.data)?.items ?? [];
   const all = items.map((d) => whyRefused(d.error, d, late)).filter((r) => r !== undefined);
-  if (first.data.total === 0) return <Empty title={t.noRefusals}>{t.noRefusalsHint}</Empty>;
+  if (first.data.total === 0) {
+    return (
+      <p className="muted">
+        {t.noRefusals} {t.noRefusalsHint}
+      </p>
+    );
+  }
   return (
     <>
       <ul className="refusals">

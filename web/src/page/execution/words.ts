@@ -190,7 +190,7 @@ export const text = catalogue(
     worker: "ワーカー",
     until: "期限",
     next: "次のノード",
-    of: (a, b) => `${b} 中 ${a}`,
+    of: (a, b) => `${a} / ${b}`,
     nodePanel: (node) => `ノード ${node}`,
     noSuchNode: "この実行にそのノードはありません。",
     error: "エラー",
