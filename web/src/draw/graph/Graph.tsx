@@ -339,7 +339,8 @@ function useFirstSight(
     const v = control.view();
     if (!v || !old) {
       const whole = fit(layout, a);
-      const focus = whole.k >= 0.5 || layout.nodes.length > 200 ? undefined : focusOf(layout, states);
+      const focus =
+        whole.k >= 0.5 || (whole.k > 0.1 && layout.nodes.length > 200) ? undefined : focusOf(layout, states);
       control.set(focus ? fill(centreOn(focus, 0.75, a), layout, a) : whole);
       return;
     }

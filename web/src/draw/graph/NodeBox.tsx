@@ -8,6 +8,9 @@ import { useLocale, usePageWords, useWords } from "../../words";
 import { clip, foldParts, outline, textWidth, typeSigns } from "./shape";
 import { text } from "./words";
 
+/** How much wider a bold text is. */
+const bold = 1.1;
+
 export type Tone = "added" | "removed" | "changed";
 
 export interface NodeBoxProps {
@@ -55,7 +58,7 @@ export const NodeBox = memo(function NodeBox({ at, node, state, cursor, selected
       {status === "WAITING" && <path className="ghatch" d={shape} />}
       <path className="gtype" d={typeSigns[node.type]} transform={`translate(${width - inset - 12} 9)`} />
       <text className="gname" x={inset} y={height / 2 - 4}>
-        {clip(node.nodeId, width - inset * 2 - 18)}
+        {clip(node.nodeId, (width - inset * 2 - 18) / bold)}
       </text>
       {status !== "" && (
         <path
@@ -114,7 +117,8 @@ function Ticking(p: DetailProps & { until: string }) {
   else if (state.status === "RUNNING") {
     if (state.progress !== undefined) parts.push(`${state.progress} %`);
     if (state.attempt > 1) parts.push(attempts(state.attempt, p.max, t.attempt));
-    parts.push(left > 0 ? t.lease(span) : t.leaseOver);
+    if (left <= 0) parts.push(t.leaseOver);
+    else if (parts.length === 0) parts.push(t.lease(span));
   } else if (left > 0) parts.push(t.ends(span));
   return <Rest parts={parts} {...p} />;
 }

@@ -48,8 +48,8 @@ export interface Size {
 /** The size of a node or of a box of folded branches. */
 export function sizeOf(n: FoldedNode): Size {
   if (n.node === undefined) return { width: 232, height: foldHeight };
-  const least = isSmall(n.node) ? 132 : 172;
-  const width = Math.min(224, Math.max(least, Math.ceil(textWidth(n.node.nodeId) + 66)));
+  const least = isSmall(n.node) ? 140 : 192;
+  const width = Math.min(232, Math.max(least, Math.ceil(textWidth(n.node.nodeId) + 66)));
   return { width, height: isSmall(n.node) ? smallHeight : nodeHeight };
 }
 
