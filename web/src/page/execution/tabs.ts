@@ -10,6 +10,7 @@ export const tabs = {
   log: lazy(() => import("./LogTab")),
   why: lazy(() => import("./WhyTab")),
   data: lazy(() => import("./DataTab")),
+  compare: lazy(() => import("./CompareTab")),
 } as const satisfies Record<string, Part>;
 
 export type TabName = keyof typeof tabs;

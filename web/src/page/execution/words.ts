@@ -2,7 +2,7 @@ import { catalogue } from "../../words";
 
 export const text = catalogue(
   {
-    tabs: { graph: "Graph", timeline: "Timeline", log: "Log", why: "Why", data: "Data" },
+    tabs: { graph: "Graph", timeline: "Timeline", log: "Log", why: "Why", data: "Data", compare: "Compare" },
     id: "Id",
     graph: "Graph",
     version: (n: string) => `version ${n}`,
@@ -123,7 +123,14 @@ export const text = catalogue(
     outputHint: "JSON. Empty: no output.",
   },
   {
-    tabs: { graph: "グラフ", timeline: "タイムライン", log: "ログ", why: "理由", data: "データ" },
+    tabs: {
+      graph: "グラフ",
+      timeline: "タイムライン",
+      log: "ログ",
+      why: "理由",
+      data: "データ",
+      compare: "比較",
+    },
     id: "ID",
     graph: "グラフ",
     version: (n) => `バージョン ${n}`,
