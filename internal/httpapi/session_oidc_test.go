@@ -207,7 +207,9 @@ func TestAProviderThatFailsIsWaitedForInBounds(t *testing.T) {
 	}
 	fresh := newReception(t) // its metadata were never read
 	for _, f := range []oidctest.Faults{
-		{Down: true}, {Huge: true}, {Metadata: map[string]any{"issuer": "https://evil.example"}},
+		{Down: true},
+		{Huge: true},
+		{Metadata: map[string]any{"issuer": "https://evil.example"}},
 		{Metadata: map[string]any{"token_endpoint": "ftp://evil.example/"}},
 		{Metadata: map[string]any{"authorization_endpoint": ""}},
 	} {

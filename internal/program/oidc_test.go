@@ -36,11 +36,13 @@ func TestAnOpenIDProviderIsTakenWhereItIsSafe(t *testing.T) {
 		{oidcFlags{Issuer: "http://id.example.com", ClientID: "renga"}, gate.ModeJWT, here, "must be an https URL"},
 		{oidcFlags{Issuer: "https://a:b@id.example", ClientID: "renga"}, gate.ModeJWT, here, "must be an https URL"},
 		{
-			oidcFlags{Issuer: id, ClientID: "renga", SecretFile: file("b", " \n", 0o600)}, gate.ModeJWT, here,
+			oidcFlags{Issuer: id, ClientID: "renga", SecretFile: file("b", " \n", 0o600)},
+			gate.ModeJWT, here,
 			"holds no secret",
 		},
 		{
-			oidcFlags{Issuer: id, ClientID: "renga", SecretFile: file("c", "s3cret", 0o604)}, gate.ModeJWT, here,
+			oidcFlags{Issuer: id, ClientID: "renga", SecretFile: file("c", "s3cret", 0o604)},
+			gate.ModeJWT, here,
 			"every user of this machine",
 		},
 	} {
