@@ -140,6 +140,7 @@ test("new-rows-pill", async ({ page, server }) => {
   const [old] = await startMany(server, "fresh", 1);
   await page.goto("/ui/executions?graphId=fresh");
   await expect(firstRow(page)).toContainText(short(old));
+  await expect(page.getByRole("status", { name: "Connection" })).toContainText("live");
   const fresh = await startMany(server, "fresh", 3);
   const pill = page.getByRole("button", { name: "3 new executions" });
   await expect(pill).toBeVisible();

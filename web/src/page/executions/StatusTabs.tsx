@@ -8,10 +8,12 @@ type Status = (typeof statuses)[number];
 
 /** How many there are of each status, of all graphs or of one; each is also the filter for it. */
 export function StatusTabs({
+  every,
   graphId,
   value,
   onChange,
 }: {
+  every: number;
   graphId: string;
   value: readonly Status[];
   onChange: (v: Status[]) => void;
@@ -22,7 +24,7 @@ export function StatusTabs({
   const counts = useRead(
     "/executions/counts",
     { query: { groupBy: "status", ...(graphId === "" ? {} : { graphId }) } },
-    { every: 2_000, keep: true },
+    { every, keep: true },
   );
   const of = (s: Status) => counts.data?.items.find((i) => i.status === s)?.count ?? 0;
   const show = (n: number) => (counts.data ? n.toLocaleString(locale) : "–");

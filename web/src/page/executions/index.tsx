@@ -16,6 +16,7 @@ import { columns } from "./columns";
 import { Filters } from "./Filters";
 import { flags, noFilters, query, requestSearch, spec, type Search } from "./filters";
 import { Histogram } from "./Histogram";
+import { useChanges } from "./live";
 import { useListed, type Execution } from "./listed";
 import { Position } from "./Position";
 import { cut, most, Selection } from "./Selection";
@@ -24,8 +25,6 @@ import { StatusTabs } from "./StatusTabs";
 import { Views } from "./Views";
 import { text } from "./words";
 import "./executions.css";
-
-const every = 2_000;
 
 /** Which runs, in which state? */
 export default function Executions() {
@@ -38,6 +37,7 @@ export default function Executions() {
   const [selected, setSelected] = useState<ReadonlyMap<string, string>>(new Map());
   const [range, setRange] = useState<readonly [number, number]>([0, 0]);
   const asked = useMemo(() => query(search), [search]);
+  const every = useChanges(search.graphId);
   const list = useListed(asked, every);
   const { onRange } = list;
   const count = list.count ?? 0;
@@ -123,7 +123,12 @@ export default function Executions() {
         </>
       }
     >
-      <StatusTabs graphId={search.graphId} value={search.status} onChange={(status) => change({ status })} />
+      <StatusTabs
+        every={every}
+        graphId={search.graphId}
+        value={search.status}
+        onChange={(status) => change({ status })}
+      />
       <Histogram
         graphId={search.graphId}
         status={search.status}
