@@ -44,7 +44,11 @@ function leave(
     list.some((i) => edge(i).on === "timeout"),
   );
   for (const i of list) if ((edge(i).on ?? "success") !== on) ways[i] = "other";
-  const asked = list.filter((i) => ways[i] !== "other");
+  // A node that ended well and found no edge has failed of that.
+  if (from.error?.code === "NO_EDGE") {
+    for (const i of list) if ((edge(i).on ?? "success") === "success" && edge(i).when) ways[i] = "false";
+  }
+  const asked = list.filter((i) => (edge(i).on ?? "success") === on);
   if (from.type === "Fork") {
     const opened = new Set(from.branchIds);
     for (const i of asked) ways[i] = opened.has(edge(i).to) ? "taken" : edge(i).when ? "false" : "unknown";
