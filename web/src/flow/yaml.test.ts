@@ -4,12 +4,12 @@ import { graphYaml, nodeYaml } from "./yaml";
 test("a graph is a line per node and edge, without what is the default", () => {
   const text = graphYaml({
     nodes: [
-      { nodeId: "start", type: "Start" },
+      { type: "Start", nodeId: "start" },
       {
-        nodeId: "pay",
         type: "Task",
-        queue: "default",
+        nodeId: "pay",
         timeout: "5m0s",
+        queue: "default",
         retry: { maxAttempts: 3, initialInterval: "1s", backoff: 2, maxInterval: "1h0m0s" },
       },
       {

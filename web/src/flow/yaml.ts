@@ -8,6 +8,8 @@ export interface GraphText {
 }
 
 const longest = 110;
+// What people write first; the rest follows in the order of the server.
+const first = ["nodeId", "type", "queue", "waitKey", "timeout", "for", "retry", "policy"];
 const retryDefaults: Record<string, unknown> = {
   maxAttempts: 1,
   initialInterval: "1s",
@@ -35,7 +37,9 @@ type Members = [name: string, value: unknown][];
 
 /** The members of a node that say more than the default. */
 function withoutDefaults(node: object): Members {
-  return Object.entries(node).flatMap(([name, value]): Members => {
+  const place = (name: string) => (first.includes(name) ? first.indexOf(name) : first.length);
+  const members = Object.entries(node).sort(([a], [b]) => place(a) - place(b));
+  return members.flatMap(([name, value]): Members => {
     if (value === undefined || value === null) return [];
     if (name === "queue" && value === "default") return [];
     if (name === "policy" && value === "ALL_SUCCESS") return [];

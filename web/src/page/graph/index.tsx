@@ -35,12 +35,13 @@ function One({ id }: { id: string }) {
     [id, graph, newest.data, running, draft],
   );
   const error = search.version > 0 ? (older.error ?? newest.error) : newest.error;
+  const fresh = missing && search.tab === "edit";
   const Tab = tabs[search.tab];
   return (
     <GraphProvider value={context}>
       <Page
         title={id}
-        subtitle={t.subtitle}
+        subtitle={fresh ? t.fresh : t.subtitle}
         actions={
           !missing && (
             <CopyAs method="GET" path={`graphs/${encodeURIComponent(id)}`} cli={`renga graph show ${id}`} />
@@ -48,20 +49,24 @@ function One({ id }: { id: string }) {
         }
       >
         {error && !missing && <ErrorBox error={error} onRetry={() => void newest.refetch()} />}
-        {missing && (
+        {missing && !fresh && (
           <div className="graph-missing">
             <ErrorBox error={newest.error} />
             <p>
+              <Link to="graph" params={{ id }} search={{ tab: "edit", example: "order" }}>
+                {t.write}
+              </Link>
+              {" · "}
               <Link to="graphs">{t.toList}</Link>
             </p>
           </div>
         )}
         {graph && <Facts />}
         {!graph && !error && <Loading label={w.page.loading} lines={6} />}
-        {graph && (
+        {(graph || fresh) && (
           <Tabs
             label={t.parts}
-            tabs={tabNames.map((name) => ({ id: name, label: t.tabs[name] }))}
+            tabs={(fresh ? (["edit"] as const) : tabNames).map((name) => ({ id: name, label: t.tabs[name] }))}
             value={search.tab}
             onChange={(tab) => setSearch({ tab, node: "" }, { push: true })}
           >

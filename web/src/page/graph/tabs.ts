@@ -5,6 +5,7 @@ import { lazy } from "react";
 export const tabs = {
   graph: lazy(() => import("./PictureTab")),
   versions: lazy(() => import("./VersionsTab")),
+  edit: lazy(() => import("./EditTab")),
 };
 
 export type TabName = keyof typeof tabs;

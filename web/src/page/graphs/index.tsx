@@ -1,7 +1,20 @@
+import { useState } from "react";
 import { usePages, useRead, type Answer } from "../../api";
-import { CopyAs, Empty, ErrorBox, Loading, Page, Table, Time, useZoneName, type Column } from "../../kit";
+import {
+  Button,
+  CopyAs,
+  Empty,
+  ErrorBox,
+  Loading,
+  Page,
+  Table,
+  Time,
+  useZoneName,
+  type Column,
+} from "../../kit";
 import { go, Link } from "../../router";
 import { useLocale, usePageWords, useWords } from "../../words";
+import { NewGraph } from "./NewGraph";
 import { text } from "./words";
 
 type Graph = Answer<"/graphs">["items"][number];
@@ -17,6 +30,7 @@ export default function Graphs() {
   const t = usePageWords(text);
   const locale = useLocale();
   const zone = useZoneName();
+  const [making, setMaking] = useState(false);
   const list = usePages("/graphs", (page) => ({ query: page }), 10_000);
   const counts = useRead("/executions/counts", { query: { groupBy: "status,graphId" } }, { every: 5_000 });
   const by = byGraph(counts.data?.items ?? []);
@@ -65,16 +79,26 @@ export default function Graphs() {
       cell: (g) => <Time at={g.createdAt} bare />,
     },
   ];
+  const create = (
+    <Button kind="primary" scope="graphs:write" onClick={() => setMaking(true)}>
+      {t.create}
+    </Button>
+  );
   return (
     <Page
       title={w.nav.graphs}
       subtitle={t.subtitle}
-      actions={<CopyAs method="GET" path="graphs" cli="renga graph list" />}
+      actions={
+        <>
+          <CopyAs method="GET" path="graphs" cli="renga graph list" />
+          {list.total !== 0 && create}
+        </>
+      }
     >
       {list.error && <ErrorBox error={list.error} onRetry={list.retry} />}
       {list.total === undefined && !list.error && <Loading label={w.page.loading} />}
       {list.total === 0 && (
-        <Empty title={t.emptyTitle} command="renga graph apply examples/order.yaml">
+        <Empty title={t.emptyTitle} command="renga graph apply examples/order.yaml" action={create}>
           {t.empty}
         </Empty>
       )}
@@ -89,6 +113,7 @@ export default function Graphs() {
           onRange={list.onRange}
         />
       )}
+      {making && <NewGraph onClose={() => setMaking(false)} />}
     </Page>
   );
 }
