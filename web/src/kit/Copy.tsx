@@ -20,6 +20,7 @@ export async function copyText(text: string): Promise<boolean> {
 export function Id({ id, full = false, mark = false }: { id: string; full?: boolean; mark?: boolean }) {
   const w = useWords();
   const [copied, setCopied] = useState(false);
+  const shown = full || id.length <= 12 ? id : id.slice(-8);
   useEffect(() => {
     if (!copied) return;
     const t = setTimeout(() => setCopied(false), 1200);
@@ -30,14 +31,14 @@ export function Id({ id, full = false, mark = false }: { id: string; full?: bool
       type="button"
       className="id"
       title={`${id}\n${w.do.copy}`}
-      aria-label={`${w.do.copy} ${id}`}
+      aria-label={`${w.do.copy} ${shown}`}
       onClick={(e) => {
         e.stopPropagation();
         e.preventDefault();
         void copyText(id).then(setCopied);
       }}
     >
-      {!mark && <code>{full || id.length <= 12 ? id : id.slice(-8)}</code>}
+      {!mark && <code>{shown}</code>}
       <span className="id-mark" aria-hidden>
         <Icon name={copied ? "check" : "copy"} size={12} />
       </span>

@@ -59,7 +59,8 @@ export function Menu({
         className={cx("button", quiet && "quiet", small && "small", icon && "icon")}
         popoverTarget={id}
         aria-haspopup="menu"
-        aria-label={name}
+        // What the button shows is part of its name: who speaks to a computer says what stands there.
+        aria-label={name !== undefined && typeof label === "string" ? `${name}: ${label}` : name}
       >
         {label}
         {!icon && (

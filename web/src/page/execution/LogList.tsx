@@ -101,14 +101,16 @@ export function LogList({ control, rows, selected, onSelect, onScrollUp, empty }
     e.preventDefault();
   };
   const active = rows[at];
+  const drawn = list.drawn.some((d) => d.index === at);
   return (
-    <div className="log-list" role="table" aria-label={t.log} aria-rowcount={rows.length + 1}>
+    <div className="log-list">
       <div
         ref={scroller}
         className="log-scroll"
-        role="rowgroup"
+        role="grid"
         aria-label={t.log}
-        aria-activedescendant={active && `log-${active.key}`}
+        aria-rowcount={rows.length + 1}
+        aria-activedescendant={active && drawn ? `log-${active.key}` : undefined}
         tabIndex={0}
         onKeyDown={keys}
         onScroll={onScroll}
