@@ -69,7 +69,10 @@ export function Palette({ onClose }: { onClose: () => void }) {
     note: w.palette[by],
     status: item.status,
   }));
-  const hits = [...executions, ...pages];
+  const tour: Hit[] = w.palette.tour.toLowerCase().includes(lower)
+    ? [{ url: href({ to: "overview", search: { tour: "new" } }), label: w.palette.tour }]
+    : [];
+  const hits = [...executions, ...pages, ...tour];
   const chosen = Math.min(at, Math.max(0, hits.length - 1));
   const open = (h: Hit | undefined) => {
     if (!h) return;

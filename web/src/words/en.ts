@@ -118,6 +118,7 @@ export const en = {
   },
   palette: {
     title: "Go to …",
+    tour: "Take the tour",
     placeholder: "Page, id, business key or correlation id",
     pages: "Pages",
     executions: "Executions",

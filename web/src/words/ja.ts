@@ -113,6 +113,7 @@ export const ja: Words = {
   },
   palette: {
     title: "移動先",
+    tour: "ツアーを始める",
     placeholder: "ページ、ID、業務キー、相関 ID",
     pages: "ページ",
     executions: "実行",

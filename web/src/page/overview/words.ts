@@ -48,6 +48,7 @@ export const text = catalogue(
     last: "Last",
     noCode: "no code",
     tryIt: "Try it",
+    tourHint: "Three minutes: a graph runs, you approve, you cancel, and nothing is lost",
     tryTitle: "Nothing has run here yet",
     tryHint:
       "An execution is one run of a graph: tasks that workers do, waits that people answer. The tour shows it in " +
@@ -100,6 +101,7 @@ export const text = catalogue(
     last: "直近",
     noCode: "コードなし",
     tryIt: "試してみる",
+    tourHint: "3 分間のツアー: グラフの動き、承認、キャンセル、失われない結果",
     tryTitle: "まだ何も実行されていません",
     tryHint:
       "実行とは、グラフを 1 回動かしたものです。ワーカーがタスクを処理し、人が待機に回答します。" +
