@@ -23,7 +23,7 @@ export default function EditTab() {
   const [search] = useSearch(spec);
   const base = useMemo(() => (graph ? graphYaml(graph) : exampleOf(search.example)), [graph, search.example]);
   // What the editor begins with: a poll must not change the text under somebody's hands.
-  const [start, setStart] = useState({ text: draft ?? base, version: newest?.version ?? 0, n: 0 });
+  const [start, setStart] = useState({ text: draft?.text ?? base, version: newest?.version ?? 0, n: 0 });
   const [source, setSource] = useState(start.text);
   const [picture, setPicture] = useState<GraphSpec>();
   const [jump, setJump] = useState(0);
@@ -109,7 +109,7 @@ export default function EditTab() {
               jump={jump}
               onText={(now, seen) => {
                 setSource(now);
-                setDraft(now === base ? undefined : now);
+                setDraft(now === base ? undefined : { text: now, graph: seen });
                 if (seen) setPicture(seen);
               }}
             />

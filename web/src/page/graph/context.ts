@@ -1,10 +1,17 @@
 import { createContext, use } from "react";
 import type { Answer } from "../../api";
+import type { Graph } from "../../flow/types";
 import { int, oneOf, text } from "../../search";
 import { tabNames } from "./tabs";
 import type { Running } from "./useRunning";
 
 export type Stored = Answer<"/graphs/{graphId}">;
+
+export interface Draft {
+  text: string;
+  /** As far as it can be read. */
+  graph: Graph | undefined;
+}
 
 export interface GraphContextValue {
   id: string;
@@ -13,8 +20,8 @@ export interface GraphContextValue {
   newest: Stored | undefined;
   running: Running;
   /** The text in the editor, once somebody has changed it. */
-  draft: string | undefined;
-  setDraft: (text: string | undefined) => void;
+  draft: Draft | undefined;
+  setDraft: (draft: Draft | undefined) => void;
 }
 
 /** What the URL of a graph says. */

@@ -3,7 +3,7 @@ import { ApiError, useRead } from "../../api";
 import { Age, CopyAs, ErrorBox, Id, Loading, Page, Tabs, Time } from "../../kit";
 import { Link, useParams, useSearch } from "../../router";
 import { usePageWords, useWords } from "../../words";
-import { GraphProvider, spec } from "./context";
+import { GraphProvider, spec, type Draft } from "./context";
 import "./graph.css";
 import { tabNames, tabs } from "./tabs";
 import { useRunning } from "./useRunning";
@@ -19,7 +19,7 @@ function One({ id }: { id: string }) {
   const w = useWords();
   const t = usePageWords(text);
   const [search, setSearch] = useSearch(spec);
-  const [draft, setDraft] = useState<string>();
+  const [draft, setDraft] = useState<Draft>();
   const path = { graphId: id };
   const newest = useRead("/graphs/{graphId}", { path }, { every: 10_000 });
   const older = useRead(

@@ -6,6 +6,7 @@ export const tabs = {
   graph: lazy(() => import("./PictureTab")),
   versions: lazy(() => import("./VersionsTab")),
   edit: lazy(() => import("./EditTab")),
+  simulate: lazy(() => import("./SimulateTab")),
 };
 
 export type TabName = keyof typeof tabs;
