@@ -1,0 +1,104 @@
+import type { Page } from "@playwright/test";
+import { expect, test } from "./fixture";
+import type { Server } from "./server";
+
+const shelf = `
+nodes:
+  - {nodeId: start, type: Start}
+  - nodeId: choose
+    type: Wait
+    prompt: {title: "Which shelf?", fields: {pallet: input.pallet}}
+    schema:
+      type: object
+      required: [boxes]
+      properties: {boxes: {type: integer, title: Boxes, maximum: 40}}
+  - {nodeId: done, type: Success}
+edges:
+  - {from: start, to: choose}
+  - {from: choose, to: done}
+`;
+
+async function pallet(server: Server, key: string): Promise<string> {
+  await server.api("PUT", "graphs/shelf", shelf, { "Content-Type": "application/yaml" });
+  const body = { graphId: "shelf", businessKey: key, input: { pallet: key }, start: true };
+  return (await server.api<{ executionId: string }>("POST", "executions", body)).executionId;
+}
+
+const number = (page: Page, status: string) => page.locator(`[data-status="${status}"] .ov-number-count`);
+
+test("tour-runs-to-the-end", async ({ page, guard, server }) => {
+  // The report that comes too late is refused, which is what the tour is about.
+  guard.allow(/409 \(Conflict\).*deliver\/success/);
+  await page.goto("/ui/");
+  await expect(page.getByRole("heading", { name: "Nothing has run here yet" })).toBeVisible();
+  await page.getByRole("link", { name: "Try it" }).click();
+  await page.getByRole("button", { name: "Store the graph and start it" }).click();
+  const approve = page.getByRole("button", { name: "Approve" });
+  await expect(approve).toBeVisible();
+  // Where it stands is read from the executions.
+  await page.reload();
+  await approve.click();
+  await page.getByRole("button", { name: "Start another one" }).click();
+  const cancel = page.getByRole("button", { name: "Cancel 1 execution" });
+  await expect(cancel).toBeEnabled();
+  await page.reload();
+  await cancel.click();
+  await expect(page.getByRole("heading", { name: "Nothing was lost" })).toBeVisible();
+  await expect(page.getByRole("main")).toContainText("R-deliver");
+  interface Item {
+    executionId: string;
+    status: string;
+    outcome?: string;
+  }
+  const { items } = await server.api<{ items: Item[] }>("GET", "executions?graphId=tour");
+  expect(items.map((e) => [e.status, e.outcome])).toEqual([
+    ["CANCELED", undefined],
+    ["COMPLETED", "delivered"],
+  ]);
+});
+
+test("counts-equal-api", async ({ page, server }) => {
+  for (const key of ["c-1", "c-2", "c-3"]) await pallet(server, key);
+  await page.goto("/ui/");
+  interface Counts {
+    items: { status: string; count: number }[];
+  }
+  const { items } = await server.api<Counts>("GET", "executions/counts?groupBy=status");
+  for (const status of ["ACTIVE", "COMPLETED", "FAILED", "CANCELED"]) {
+    const want = items.find((i) => i.status === status)?.count ?? 0;
+    await expect(number(page, status)).toHaveText(String(want));
+  }
+  // All of it fits without scrolling.
+  const [all, seen] = await page.evaluate(() => [document.documentElement.scrollHeight, innerHeight]);
+  expect(all).toBe(seen);
+  await number(page, "ACTIVE").click();
+  await expect(page).toHaveURL(/\/ui\/executions\?status=ACTIVE$/);
+});
+
+test("live-count-changes", async ({ page, server }) => {
+  await pallet(server, "live-0");
+  await page.goto("/ui/");
+  await expect(number(page, "ACTIVE")).toHaveText(/\d/);
+  const before = Number(await number(page, "ACTIVE").textContent());
+  const canceled = Number(await number(page, "CANCELED").textContent());
+  const id = await pallet(server, "live-1");
+  await expect(number(page, "ACTIVE")).toHaveText(String(before + 1));
+  await server.api("POST", `executions/${id}/cancel`, { reason: "enough" });
+  await expect(number(page, "ACTIVE")).toHaveText(String(before));
+  await expect(number(page, "CANCELED")).toHaveText(String(canceled + 1));
+});
+
+test("needs-you-order", async ({ page, server }) => {
+  await pallet(server, "needs-1");
+  await pallet(server, "needs-2");
+  await page.goto("/ui/");
+  const rows = page.locator("[data-need]");
+  await expect(rows.first()).toBeVisible();
+  const { items, total } = await server.api<{ items: { since: string }[]; total: number }>("GET", "waits");
+  await expect(page.locator("[data-total]")).toHaveAttribute("data-total", String(total));
+  const shown = await rows.evaluateAll((all) => all.map((r) => (r as HTMLElement).dataset.since ?? ""));
+  expect(shown).toEqual(items.slice(0, 8).map((i) => i.since));
+  expect(shown).toEqual([...shown].sort());
+  await rows.first().getByRole("link").click();
+  await expect(page.getByRole("article", { name: "Which shelf?" })).toBeVisible();
+});

@@ -1,0 +1,101 @@
+import type { Page } from "@playwright/test";
+import { expect, test } from "./fixture";
+import type { Server } from "./server";
+
+const shelf = `
+nodes:
+  - {nodeId: start, type: Start}
+  - nodeId: choose
+    type: Wait
+    prompt: {title: "Which shelf?", fields: {pallet: input.pallet}}
+    schema:
+      type: object
+      required: [boxes]
+      properties: {boxes: {type: integer, title: Boxes, maximum: 40}}
+  - {nodeId: done, type: Success}
+edges:
+  - {from: start, to: choose}
+  - {from: choose, to: done}
+`;
+
+const managers = `
+nodes:
+  - {nodeId: start, type: Start}
+  - {nodeId: approve, type: Wait, assignees: {roles: [Manager]}, prompt: {title: "Pay this claim?"}}
+  - {nodeId: done, type: Success}
+edges:
+  - {from: start, to: approve}
+  - {from: approve, to: done}
+`;
+
+async function waiting(server: Server, graphId: string, graph: string, key: string): Promise<string> {
+  await server.api("PUT", `graphs/${graphId}`, graph, { "Content-Type": "application/yaml" });
+  const body = { graphId, businessKey: key, input: { pallet: key }, start: true };
+  return (await server.api<{ executionId: string }>("POST", "executions", body)).executionId;
+}
+
+const option = (page: Page, key: string) => page.getByRole("option", { name: key });
+
+test("waits-are-answered-by-keyboard", async ({ page, server }) => {
+  const first = await waiting(server, "shelf", shelf, "keys-1");
+  await waiting(server, "shelf", shelf, "keys-2");
+  await page.goto("/ui/waiting?graph=shelf");
+  await expect(option(page, "keys-2")).toBeVisible();
+  await page.keyboard.press("j");
+  await expect(option(page, "keys-1")).toHaveAttribute("aria-selected", "true");
+  await page.getByRole("listbox").focus();
+  await page.keyboard.press("ArrowDown");
+  await expect(option(page, "keys-2")).toHaveAttribute("aria-selected", "true");
+  await page.keyboard.press("ArrowUp");
+  await expect(page.getByRole("article")).toContainText("keys-1");
+  const boxes = page.getByRole("textbox", { name: "Boxes" });
+  await expect(boxes).toBeVisible();
+  await page.keyboard.press("Enter");
+  await expect(boxes).toBeFocused();
+  await page.keyboard.type("12");
+  await page.keyboard.press("Enter");
+  await expect(option(page, "keys-1")).toHaveCount(0);
+  await expect(option(page, "keys-2")).toHaveAttribute("aria-selected", "true");
+  await expect(page.getByRole("listbox")).toBeFocused();
+  const done = await server.api<{ status: string; nodes: { nodeId: string; output?: unknown }[] }>(
+    "GET",
+    `executions/${first}`,
+  );
+  expect(done.status).toBe("COMPLETED");
+  expect(done.nodes.find((n) => n.nodeId === "choose")?.output).toEqual({ boxes: 12 });
+});
+
+test("output-problem-stands-at-its-field", async ({ page, server, guard }) => {
+  guard.allow("422 (Unprocessable");
+  const id = await waiting(server, "shelf", shelf, "problem-1");
+  await page.goto(`/ui/waiting?at=${id}:choose`);
+  const boxes = page.getByRole("textbox", { name: "Boxes" });
+  await boxes.fill("99");
+  await page.getByRole("button", { name: "Resume" }).click();
+  await expect(boxes).toHaveAttribute("aria-invalid", "true");
+  await expect(boxes).toHaveAccessibleDescription(/maximum/);
+  await expect(page.getByRole("alert")).toContainText("does not fit");
+  await boxes.fill("4");
+  await page.getByRole("button", { name: "Resume" }).click();
+  await expect(page.getByText("choose was resumed.")).toBeVisible();
+});
+
+test("resume-of-a-cancelled-wait-explains-itself", async ({ page, server, guard }) => {
+  guard.allow("409 (Conflict)");
+  const id = await waiting(server, "shelf", shelf, "cancelled-1");
+  await page.goto(`/ui/waiting?at=${id}:choose`);
+  await page.getByRole("textbox", { name: "Boxes" }).fill("4");
+  await server.api("POST", `executions/${id}/cancel`, { reason: "the truck left" });
+  await page.getByRole("button", { name: "Resume" }).click();
+  await expect(page.getByRole("alert")).toContainText("The execution was cancelled meanwhile");
+  await expect(page.getByRole("main").getByRole("status")).toContainText("the truck left");
+});
+
+test("resume-by-somebody-else-says-for-whom-it-is", async ({ page, server, guard }) => {
+  guard.allow("403 (Forbidden)");
+  const id = await waiting(server, "claim", managers, "claim-1");
+  await page.goto(`/ui/waiting?at=${id}:approve`);
+  await expect(page.getByRole("article")).toContainText("Manager");
+  await page.getByRole("button", { name: "Resume" }).click();
+  await expect(page.getByRole("alert")).toContainText("It is for Manager.");
+});
