@@ -1,6 +1,7 @@
 import type { Change } from "../../flow/diff";
 import { cx, StateBadge } from "../../kit";
 import { usePageWords, useWords } from "../../words";
+import "./changes.css";
 import { text } from "./logWords";
 
 const most = 200;
