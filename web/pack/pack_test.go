@@ -52,9 +52,9 @@ func TestTheArchiveIsThatOfTheSources(t *testing.T) {
 func build() fstest.MapFS {
 	return fstest.MapFS{
 		"index.html":          {Data: []byte(strings.Repeat("<base href=__RENGA_BASE__>", 9))},
-		"assets/a-1.js":    {Data: bytes.Repeat([]byte("let a = 1;"), 100)},
-		"icon.png":         {Data: []byte{1, 2, 3}},
-		"empty.txt":        {},
+		"assets/a-1.js":       {Data: bytes.Repeat([]byte("let a = 1;"), 100)},
+		"icon.png":            {Data: []byte{1, 2, 3}},
+		"empty.txt":           {},
 		".vite/manifest.json": {Data: []byte("{}")},
 	}
 }
