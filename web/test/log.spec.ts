@@ -5,7 +5,7 @@ import { chain, fan, Run, task } from "./flow";
 
 // The log of an execution, the slider over it, and two executions beside each other.
 
-const log = (page: Page) => page.getByRole("table", { name: "Log" });
+const log = (page: Page) => page.getByRole("grid", { name: "Log" });
 const line = (page: Page, text: string | RegExp) => log(page).getByRole("row").filter({ hasText: text });
 const slider = (page: Page) => page.locator(".slider");
 const track = (page: Page) => slider(page).getByRole("slider");

@@ -26,37 +26,6 @@ async function pallet(server: Server, key: string): Promise<string> {
 
 const number = (page: Page, status: string) => page.locator(`[data-status="${status}"] .ov-number-count`);
 
-test("tour-runs-to-the-end", async ({ page, guard, server }) => {
-  // The report that comes too late is refused, which is what the tour is about.
-  guard.allow(/409 \(Conflict\).*deliver\/success/);
-  await page.goto("/ui/");
-  await expect(page.getByRole("heading", { name: "Nothing has run here yet" })).toBeVisible();
-  await page.getByRole("link", { name: "Try it" }).click();
-  await page.getByRole("button", { name: "Store the graph and start it" }).click();
-  const approve = page.getByRole("button", { name: "Approve" });
-  await expect(approve).toBeVisible();
-  // Where it stands is read from the executions.
-  await page.reload();
-  await approve.click();
-  await page.getByRole("button", { name: "Start another one" }).click();
-  const cancel = page.getByRole("button", { name: "Cancel 1 execution" });
-  await expect(cancel).toBeEnabled();
-  await page.reload();
-  await cancel.click();
-  await expect(page.getByRole("heading", { name: "Nothing was lost" })).toBeVisible();
-  await expect(page.getByRole("main")).toContainText("R-deliver");
-  interface Item {
-    executionId: string;
-    status: string;
-    outcome?: string;
-  }
-  const { items } = await server.api<{ items: Item[] }>("GET", "executions?graphId=tour");
-  expect(items.map((e) => [e.status, e.outcome])).toEqual([
-    ["CANCELED", undefined],
-    ["COMPLETED", "delivered"],
-  ]);
-});
-
 test("counts-equal-api", async ({ page, server }) => {
   for (const key of ["c-1", "c-2", "c-3"]) await pallet(server, key);
   await page.goto("/ui/");

@@ -213,6 +213,8 @@ test("offline-banner-and-catch-up", async ({ page, context, server, guard }) => 
   await oneOrder(server, `offline-b-${Date.now()}`);
   await context.setOffline(false);
   await expect(page.getByText("You are offline.")).toBeHidden();
+  // What came meanwhile waits in a pill, as all new rows do.
+  await page.getByRole("button", { name: "1 new execution" }).click();
   await expect(page.getByRole("table")).toContainText("offline-b");
 });
 

@@ -85,6 +85,7 @@ async function settled(page: Page) {
 let made: Works | undefined;
 
 test.describe("sweep", () => {
+  test.describe.configure({ mode: "parallel" });
   test.beforeAll(async ({ server }) => {
     mkdirSync(shots, { recursive: true });
     made = await works(server);
