@@ -56,7 +56,10 @@ var (
 		"start": {`true`, `false`, `true`}, "claim": someClaims,
 		"attempt": someNumbers, "progress": someNumbers, "next": someOthers,
 		"output": someObjects, "error": someObjects, "metrics": someObjects, "prompt": someObjects,
-		"input": someObjects,
+		"input": someObjects, "graphVersion": someNumbers,
+		"graphId": {`"g"`, `"order.2"`, `"x"`, `""`, `"a b"`},
+		"rerunOf": {`"` + someExecution + `"`, `"` + strings.ToUpper(someExecution) + `"`, `"0199c1a2"`, `""`},
+		"labels":  {`{}`, `{"a":"1"}`, `{"a b":"1"}`, `{"a":1}`},
 	}
 )
 
