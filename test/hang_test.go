@@ -51,7 +51,7 @@ func TestEveryAnswerComesInTimeWhilePostgreSQLHangs(t *testing.T) {
 		{
 			"POST", "/tasks/watch",
 			`{"tasks":[{"executionId":"01a1e1d8-5dbe-7903-b04c-6ebbf6615a27","nodeId":"n","attempt":1}]}`,
-			"X-Idempotency-Key: w", 200,
+			"X-Idempotency-Key: w", 503,
 		},
 		{"GET", "/readyz", "", token, 503},
 		{"GET", "/metrics", "", token, 200},

@@ -186,12 +186,12 @@ func (l *linear) choose(random *rand.Rand, x *hotChain) asked {
 		command string
 		weight  int
 	}{
-		{look, 20},
-		{count, 8},
-		{inWaits, 8},
+		{look, 16},
+		{count, 6},
+		{inWaits, 10},
 		{sensible[c.tasks[q.task]], 42},
 		{"SucceedNode", 7},
-		{"PutNodeWaiting", 5},
+		{"PutNodeWaiting", 9},
 		{"StartNode", 3},
 		{"ResumeNode", 3},
 		{"StartExecution", 1},

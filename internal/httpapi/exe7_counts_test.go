@@ -78,8 +78,9 @@ func TestTheAttemptsOfNodesAreReadFromTheLog(t *testing.T) {
 	read := func() reply { return s.get("/executions/"+e.id+"/attempts").is(200).has("complete", "true") }
 	e.send("a/start", `{"attempt":1,"workerId":"w1"}`).is(202)
 	e.send("a/fail", `{"workerId":"w1","error":{"code":"SOFT"}}`).is(202)
+	failed := e.await("NODE_FAIL_REPORTED a", 0)
 	s.advance(2 * time.Second)
-	e.await("NODE_READY a", 1)
+	e.await("NODE_READY a", failed.Seq)
 	e.send("a/start", `{"attempt":2,"workerId":"w2"}`).is(202)
 	e.send("a/wait", `{"workerId":"w2","waitKey":"x"}`).is(202)
 	read().has("nodes.0.attempts.1.waits.0.waitKey", "x").has("nodes.0.attempts.1.waits.0.until", "<none>")
