@@ -25,6 +25,9 @@ async function pallet(server: Server, key: string): Promise<string> {
 }
 
 const number = (page: Page, status: string) => page.locator(`[data-status="${status}"] .ov-number-count`);
+const shown = (n: number) => n.toLocaleString("en-GB");
+const read = async (page: Page, status: string) =>
+  Number((await number(page, status).textContent())?.replaceAll(",", ""));
 
 test("counts-equal-api", async ({ page, server }) => {
   for (const key of ["c-1", "c-2", "c-3"]) await pallet(server, key);
@@ -35,7 +38,7 @@ test("counts-equal-api", async ({ page, server }) => {
   const { items } = await server.api<Counts>("GET", "executions/counts?groupBy=status");
   for (const status of ["ACTIVE", "COMPLETED", "FAILED", "CANCELED"]) {
     const want = items.find((i) => i.status === status)?.count ?? 0;
-    await expect(number(page, status)).toHaveText(String(want));
+    await expect(number(page, status)).toHaveText(shown(want));
   }
   // All of it fits without scrolling.
   const [all, seen] = await page.evaluate(() => [document.documentElement.scrollHeight, innerHeight]);
@@ -48,13 +51,13 @@ test("live-count-changes", async ({ page, server }) => {
   await pallet(server, "live-0");
   await page.goto("/ui/");
   await expect(number(page, "ACTIVE")).toHaveText(/\d/);
-  const before = Number(await number(page, "ACTIVE").textContent());
-  const canceled = Number(await number(page, "CANCELED").textContent());
+  const before = await read(page, "ACTIVE");
+  const canceled = await read(page, "CANCELED");
   const id = await pallet(server, "live-1");
-  await expect(number(page, "ACTIVE")).toHaveText(String(before + 1));
+  await expect(number(page, "ACTIVE")).toHaveText(shown(before + 1));
   await server.api("POST", `executions/${id}/cancel`, { reason: "enough" });
-  await expect(number(page, "ACTIVE")).toHaveText(String(before));
-  await expect(number(page, "CANCELED")).toHaveText(String(canceled + 1));
+  await expect(number(page, "ACTIVE")).toHaveText(shown(before));
+  await expect(number(page, "CANCELED")).toHaveText(shown(canceled + 1));
 });
 
 test("needs-you-order", async ({ page, server }) => {

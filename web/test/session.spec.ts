@@ -84,9 +84,12 @@ test("sign-out-clears", async ({ browser, guard }) => {
       headers: { Cookie: `${cookie!.name}=${cookie!.value}`, "Sec-Fetch-Site": "same-origin" },
     });
     expect(stolen.status).toBe(401);
-    const log = await server.api<{ items: { action: string }[] }>("GET", "audit", undefined, bearer);
-    const actions = log.items.map((e) => e.action).filter((a) => a.startsWith("session."));
-    expect(actions).toEqual(["session.refused", "session.closed", "session.opened"]);
+    // What is refused is written down by and by.
+    const actions = async () => {
+      const log = await server.api<{ items: { action: string }[] }>("GET", "audit", undefined, bearer);
+      return log.items.map((e) => e.action).filter((a) => a.startsWith("session."));
+    };
+    await expect.poll(actions).toEqual(["session.refused", "session.closed", "session.opened"]);
     await context.close();
   });
 });
