@@ -28,10 +28,7 @@ test("log-follow-and-pause", async ({ page, server }) => {
   await pill.click();
   await expect(pill).toBeHidden();
   await expect(page.getByRole("button", { name: "Pause" })).toBeVisible();
-  const bottom = () =>
-    log(page)
-      .locator(".log-scroll")
-      .evaluate((el) => el.scrollHeight - el.clientHeight - el.scrollTop < 40);
+  const bottom = () => log(page).evaluate((el) => el.scrollHeight - el.clientHeight - el.scrollTop < 40);
   await expect.poll(bottom).toBe(true);
   await run.succeed(await run.claim("c"));
   await expect(line(page, "EXECUTION_COMPLETED")).toBeVisible();

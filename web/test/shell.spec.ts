@@ -65,7 +65,7 @@ test("works-under-sub-path", async ({ browser, guard }) => {
     await oneOrder(server, "sub-path");
     await page.goto(proxy.url);
     await expect(heading(page, "Overview")).toBeVisible();
-    await page.getByRole("navigation", { name: "Menu" }).getByRole("link", { name: "Queues" }).click();
+    await page.locator("#rail").getByRole("link", { name: "Queues" }).click();
     await expect(page).toHaveURL(`${proxy.url}ui/queues`);
     await expect(page.getByRole("table")).toContainText("packing");
     await page.reload();
@@ -101,7 +101,7 @@ test("language-switches-all", async ({ page }) => {
   await expect(page.locator("html")).toHaveAttribute("lang", "ja");
   const pages = ["概要", "実行", "待機中", "一括処理", "グラフ", "キュー", "設定"];
   for (const name of pages) {
-    await page.getByRole("navigation", { name: "Menu" }).getByRole("link", { name, exact: true }).click();
+    await page.locator("#rail").getByRole("link", { name, exact: true }).click();
     await expect(page).toHaveTitle(`${name} · Renga`);
     const text = await page.locator("body").innerText();
     for (const english of ["Overview", "Executions", "Settings", "No authentication", "Add filter"]) {
@@ -235,7 +235,7 @@ test("storage-holds-only-preferences", async ({ page, context, server }) => {
   await page.getByRole("group", { name: "Theme" }).getByText("Dark", { exact: true }).click();
   await page.getByRole("group", { name: "Density" }).getByText("Compact").click();
   for (const name of ["Executions", "Queues", "Overview"]) {
-    await page.getByRole("navigation", { name: "Menu" }).getByRole("link", { name, exact: true }).click();
+    await page.locator("#rail").getByRole("link", { name, exact: true }).click();
     await expect(heading(page, name)).toBeVisible();
   }
   const stored = await page.evaluate(async () => ({
