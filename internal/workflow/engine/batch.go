@@ -81,13 +81,16 @@ func (r *openRow) event(seq uint64) *flow.Event {
 }
 
 // fetch makes entries available, in one read, and notes in gone those that cannot be used.
-func (b *batch) fetch(wants []Want) error {
-	return b.fetchOr(wants, func(w *Want, err error) { b.gone[lookup{w.Tenant, w.ID}] = err })
-}
+func (b *batch) fetch(wants []Want) error { return b.fetchOr(wants, rebuild, b.noteGone) }
 
-// fetchOr makes entries available, in one read. fail is called for those that are not found, damaged or
-// locked elsewhere.
-func (b *batch) fetchOr(wants []Want, fail func(*Want, error)) error {
+// fetchShort is fetch for those whose callers rebuild what has a long log.
+func (b *batch) fetchShort(wants []Want) error { return b.fetchOr(wants, b.e.rebuildShort, b.noteGone) }
+
+func (b *batch) noteGone(w *Want, err error) { b.gone[lookup{w.Tenant, w.ID}] = err }
+
+// fetchOr makes entries available, in one read. fail is called for those that are not found, damaged,
+// locked elsewhere or not rebuilt.
+func (b *batch) fetchOr(wants []Want, rebuild func(*History) (*entry, error), fail func(*Want, error)) error {
 	if len(wants) == 0 {
 		return nil
 	}
@@ -111,7 +114,7 @@ func (b *batch) fetchOr(wants []Want, fail func(*Want, error)) error {
 		default:
 			ent, err := rebuild(h)
 			if err != nil {
-				fail(want, damaged(err))
+				fail(want, unusableLog(err))
 				continue
 			}
 			b.use(h.Head.ID, ent)
@@ -176,6 +179,13 @@ func (b *batch) entry(tenant string, id flow.ID) (*entry, error) {
 
 // damage is a log that gives no state. It undoes nothing of what others do in the same commit.
 type damage struct{ error }
+
+func unusableLog(err error) error {
+	if errors.Is(err, errLong) {
+		return err
+	}
+	return damaged(err)
+}
 
 func damaged(err error) error {
 	return &fault.Error{

@@ -34,6 +34,9 @@ type coldGraph struct {
 func (coldGraph) Error() string { return errCold.Error() }
 func (coldGraph) Unwrap() error { return errCold }
 
+// isCold reports whether something must be prepared before a request can be decided.
+func isCold(err error) bool { return errors.Is(err, errCold) || errors.Is(err, errLong) }
+
 // warm compiles a graph, of a tenant one at a time. When ctx ends first it fails as g does.
 func (r *Reads) warm(ctx context.Context, g coldGraph) error {
 	if r.compilers.Await(ctx, g.key.tenant) != nil {
@@ -85,27 +88,45 @@ func submitSome(reqs []Request, places []int, results []Result, submit func([]Re
 	}
 }
 
-// submitWarm is submit, and compiles the large graphs that its requests need first. Those after one
-// that has to wait, wait too.
+// submitWarm is submit, and prepares the large graphs and long executions that its requests need first. Those
+// after one that has to wait, wait too.
 func (e *Engine) submitWarm(ctx context.Context, reqs []Request) []Result {
 	results := e.submit(ctx, reqs)
 	for {
 		var places []int
-		var cold coldGraph
+		var cold error
 		for i := range results {
-			if g, ok := errors.AsType[coldGraph](results[i].Err); ok {
-				places, cold = append(places, i), g
+			if isCold(results[i].Err) {
+				places, cold = append(places, i), results[i].Err
 			}
 		}
 		if len(places) == 0 {
 			return results
 		}
-		if err := e.warm(ctx, cold); err != nil {
+		err := e.prepare(ctx, cold, func() {
+			submitSome(reqs, places, results, func(again []Request) []Result { return e.submit(ctx, again) })
+		})
+		if err != nil {
 			for _, i := range places {
 				results[i].Err = err
 			}
 			return results
 		}
-		submitSome(reqs, places, results, func(again []Request) []Result { return e.submit(ctx, again) })
 	}
+}
+
+// prepare prepares what a request lacks, and submits it again. An error says that it did not submit.
+func (e *Engine) prepare(ctx context.Context, cold error, submit func()) error {
+	if long, ok := errors.AsType[longExecution](cold); ok {
+		return e.prepareLong(ctx, long, submit)
+	}
+	g, ok := errors.AsType[coldGraph](cold)
+	if !ok {
+		return cold
+	}
+	if err := e.warm(ctx, g); err != nil {
+		return err
+	}
+	submit()
+	return nil
 }

@@ -35,6 +35,7 @@ type Engine struct {
 	claimers atomic.Int64 // claims that are not answered yet
 
 	running atomic.Bool // a goroutine is in Run
+	rebuilt rebuilt
 
 	baton     sync.Mutex // who has it may call Step; it guards what follows
 	cache     *cache

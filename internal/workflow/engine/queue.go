@@ -133,6 +133,8 @@ var (
 		"this process is shutting down; nothing was done, repeat with the same key")
 	errCold = fault.Overloaded(
 		"the graph is large and still being prepared; nothing was done, repeat with the same key")
+	errLong = fault.Overloaded(
+		"the execution is large and still being read; nothing was done, repeat with the same key")
 	errGone = unavailable("TIMEOUT",
 		"the answer did not come in time; repeat with the same key to learn the outcome")
 )

@@ -245,7 +245,7 @@ func (s *claimServer) startRows(c *claim, rows []ReadyRow) (int, error) {
 		}
 	}
 	var left []int64 // executions that cannot be used
-	err := s.b.fetchOr(wants, func(w *Want, err error) {
+	err := s.b.fetchOr(wants, rebuild, func(w *Want, err error) {
 		switch {
 		case fault.KindOf(err) == fault.NotFound:
 			return

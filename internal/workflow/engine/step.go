@@ -121,7 +121,7 @@ func abortsCommit(err error) bool {
 // unusable reports whether one execution cannot be used; everybody else can go on.
 func unusable(err error) bool {
 	_, ok := errors.AsType[damage](err)
-	return ok || errors.Is(err, errLocked) || errors.Is(err, errCold)
+	return ok || errors.Is(err, errLocked) || isCold(err)
 }
 
 // finish makes a durable commit visible to this process.

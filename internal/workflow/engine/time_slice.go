@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"time"
 )
@@ -69,16 +70,18 @@ func (sl *timeSlice) calls() error {
 				return err
 			}
 			sl.ran[tenant] += sl.b.bill[tenant] - before
-			if errors.Is(c.results[i].Err, errCold) {
+			if isCold(c.results[i].Err) {
 				c.leaveFrom(i, &sl.upto[k])
 				break
 			}
 		}
 	}
-	return nil
+	maps.DeleteFunc(sl.b.gone, func(_ lookup, err error) bool { return errors.Is(err, errLong) })
+	return nil // who comes after the calls has nobody who rebuilds for it
 }
 
-// leaveFrom leaves the requests of a call from one on to its caller, which compiles a graph and sends them again.
+// leaveFrom leaves the requests of a call from one on to its caller, which prepares what they need and sends them
+// again.
 func (c *call) leaveFrom(i int, upto *int) {
 	for k := i + 1; k < len(c.reqs); k++ {
 		c.results[k] = c.results[i]
@@ -104,7 +107,7 @@ func (sl *timeSlice) fetchFrom(call, req int) error {
 		}
 	}
 	sl.read = at
-	return sl.b.fetch(wants)
+	return sl.b.fetchShort(wants)
 }
 
 // units runs callers' units, at least one.
