@@ -41,6 +41,7 @@ type batch struct {
 	bill   map[string]time.Duration // what tenants cost
 	events int                      // that were decided
 	rows   int                      // of ready tasks that they add or take away
+	opened int                      // executions that they are about
 }
 
 type lookup struct {
@@ -371,6 +372,7 @@ func (b *batch) openRow(ent *entry) *openRow {
 	if ent.open == nil {
 		ent.open = &openRow{firstSeq: ent.state.Seq + 1, body: make([]byte, 0, 512)}
 		ent.commitNo++
+		b.opened++
 		b.open = append(b.open, ent)
 	}
 	return ent.open

@@ -281,15 +281,9 @@ func TestProgressKeepsALease(t *testing.T) {
 func TestClaimsDoNotMakeACommitOfAnySize(t *testing.T) {
 	r := newRig(t)
 	const each, workers = 100, 12
-	for range each * workers / 100 {
-		var creations, starts []engine.Request
-		for range 100 {
-			creations = append(creations, r.creation("line"))
-		}
-		for _, res := range r.send(creations...) {
-			starts = append(starts, r.to(r.accepted(res).Execution, flow.Start{}))
-		}
-		r.send(starts...)
+	r.graph("wide", fork(each))
+	for range workers {
+		r.started("wide")
 	}
 	var claims []*claimed
 	for range workers {

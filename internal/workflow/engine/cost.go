@@ -10,6 +10,7 @@ const (
 	usualCost = 20                                 // of a command, until it is known what it cost
 	eventCost = 2                                  // to write an event, later than it is decided
 	readyCost = 8                                  // to write or delete the row of a ready task, likewise
+	openCost  = 35                                 // to write the rows of an execution, likewise
 	maxAhead  = int64(MaxSlice / time.Microsecond) // by which tenants of one commit may differ in cost
 )
 
@@ -20,7 +21,7 @@ const maxQueued = 10 * time.Second
 // spent is what a commit has cost so far. The clock of a simulation stands still meanwhile, so
 // there it depends on the events alone.
 func (b *batch) spent() time.Duration {
-	later := b.events*eventCost + b.rows*readyCost
+	later := b.events*eventCost + b.rows*readyCost + b.opened*openCost
 	return b.e.clock.Now().Sub(b.began) + time.Duration(later)*time.Microsecond
 }
 

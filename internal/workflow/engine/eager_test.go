@@ -94,9 +94,11 @@ func TestACreationIsAnsweredAlikeAfterARestart(t *testing.T) {
 
 func TestACommitThatIsFullLeavesTheTasksOfACreationReady(t *testing.T) {
 	r := newRig(t)
+	const each = 100
+	r.graph("wide", fork(each))
 	var reqs []engine.Request
-	for range engine.MaxBatch/2 + 10 {
-		reqs = append(reqs, r.eager("pair", 2, "q", "other"))
+	for range engine.MaxBatch/each + 1 {
+		reqs = append(reqs, r.eager("wide", each, "q"))
 	}
 	started := 0
 	for _, res := range r.send(reqs...) {
@@ -105,12 +107,10 @@ func TestACommitThatIsFullLeavesTheTasksOfACreationReady(t *testing.T) {
 	if started != engine.MaxBatch {
 		t.Errorf("%d tasks were started, want %d", started, engine.MaxBatch)
 	}
-	rest := r.claiming("v", 100, 0)
-	rest.Queues = []string{"q", "other"}
-	c := r.claim(rest)
+	c := r.claim(r.claiming("v", each, 0))
 	r.settle()
-	if len(c.Tasks) != 20 {
-		t.Errorf("%d tasks were left, want 20", len(c.Tasks))
+	if len(c.Tasks) != each {
+		t.Errorf("%d tasks were left, want %d", len(c.Tasks), each)
 	}
 }
 

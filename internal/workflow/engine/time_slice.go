@@ -112,9 +112,9 @@ func (sl *timeSlice) fetchFrom(call, req int) error {
 
 // units runs callers' units, at least one.
 func (sl *timeSlice) units() error {
-	began := sl.b.e.clock.Now()
+	began := sl.b.spent()
 	for i, u := range sl.w.units {
-		if i > 0 && sl.b.e.clock.Now().Sub(began) >= MaxSlice {
+		if i > 0 && sl.b.spent()-began >= MaxSlice {
 			sl.leftUnits = sl.w.units[i:]
 			break
 		}
@@ -127,9 +127,9 @@ func (sl *timeSlice) units() error {
 
 // deadlines fires what is due, of at least one execution.
 func (sl *timeSlice) deadlines() error {
-	began := sl.b.e.clock.Now()
+	began := sl.b.spent()
 	for i, h := range sl.w.due {
-		if i > 0 && sl.b.e.clock.Now().Sub(began) >= MaxSlice {
+		if i > 0 && sl.b.spent()-began >= MaxSlice {
 			break
 		}
 		if i%sl.b.ahead() == 0 {

@@ -308,3 +308,17 @@ func TestMoreOutputsThanADecisionMayReadAreNotRead(t *testing.T) {
 		t.Errorf("the execution is %v with %v; want that the edge failed", s.Status, s.Error)
 	}
 }
+
+// TestACommitEndsBeforeItsExecutionsAreTooMany: to write them comes after they are decided, and takes longer.
+func TestACommitEndsBeforeItsExecutionsAreTooMany(t *testing.T) {
+	r := newRig(t)
+	many := r.offer(r.creations(900)...)
+	r.Step(t.Context())
+	if *many != nil {
+		t.Error("a commit wrote 900 executions")
+	}
+	r.settle()
+	for _, res := range *many {
+		r.accepted(res)
+	}
+}
