@@ -82,12 +82,9 @@ func (r *openRow) event(seq uint64) *flow.Event {
 }
 
 // fetch makes entries available, in one read, and notes in gone those that cannot be used.
-func (b *batch) fetch(wants []Want) error { return b.fetchOr(wants, rebuild, b.noteGone) }
-
-// fetchShort is fetch for those whose callers rebuild what has a long log.
-func (b *batch) fetchShort(wants []Want) error { return b.fetchOr(wants, b.e.rebuildShort, b.noteGone) }
-
-func (b *batch) noteGone(w *Want, err error) { b.gone[lookup{w.Tenant, w.ID}] = err }
+func (b *batch) fetch(wants []Want, rebuild func(*History) (*entry, error)) error {
+	return b.fetchOr(wants, rebuild, func(w *Want, err error) { b.gone[lookup{w.Tenant, w.ID}] = err })
+}
 
 // fetchOr makes entries available, in one read. fail is called for those that are not found, damaged,
 // locked elsewhere or not rebuilt.
@@ -164,7 +161,7 @@ func (b *batch) want(wants []Want, tenant string, id flow.ID) []Want {
 func (b *batch) entry(tenant string, id flow.ID) (*entry, error) {
 	ent := b.used[id]
 	if ent == nil {
-		if err := b.fetch(b.want(nil, tenant, id)); err != nil {
+		if err := b.fetch(b.want(nil, tenant, id), rebuild); err != nil {
 			return nil, err
 		}
 		if err := b.gone[lookup{tenant, id}]; err != nil {

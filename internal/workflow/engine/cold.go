@@ -118,7 +118,7 @@ func (e *Engine) submitWarm(ctx context.Context, reqs []Request) []Result {
 // prepare prepares what a request lacks, and submits it again. An error says that it did not submit.
 func (e *Engine) prepare(ctx context.Context, cold error, submit func()) error {
 	if long, ok := errors.AsType[longExecution](cold); ok {
-		return e.prepareLong(ctx, long, submit)
+		return long.prepare(ctx, e, submit)
 	}
 	g, ok := errors.AsType[coldGraph](cold)
 	if !ok {

@@ -62,6 +62,7 @@ func newEngine(reads *Reads, cfg Config, shard Shard) *Engine {
 		all: map[queueKey]*taskQueue{}, commands: &e.q, clock: reads.clock, exclusive: cfg.Exclusive,
 		announce: cfg.Announce,
 	}
+	e.rebuilt.off = !cfg.Exclusive
 	e.deadlines = deadlines{e: e, next: 1, ill: map[flow.ID]pause{}} // look once at the start
 	if shard.none() {
 		e.deadlines.next = 0

@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"sync"
-
-	"renga.dev/renga/internal/workflow/flow"
 )
 
 // longLog is from which size on the log of an execution is not read into a state in a commit, where everybody who
@@ -19,28 +17,29 @@ func (longExecution) Unwrap() error { return errLong }
 
 // rebuilt are the states of long executions that callers have read for the next commit.
 type rebuilt struct {
+	off     bool // other processes write to the store: each commit reads what it needs
 	mu      sync.Mutex
-	entries map[flow.ID]*entry
-	readers map[longExecution]chan struct{} // closed when whoever reads it has submitted
+	entries map[lookup]*entry
+	readers map[lookup]chan struct{} // closed when whoever reads it has submitted
 }
 
 // read makes the caller the one who reads an execution, or gives what to wait for.
 func (r *rebuilt) read(x longExecution) (other <-chan struct{}, done func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if busy := r.readers[x]; busy != nil {
+	if busy := r.readers[lookup(x)]; busy != nil {
 		return busy, nil
 	}
 	if r.readers == nil {
-		r.readers, r.entries = map[longExecution]chan struct{}{}, map[flow.ID]*entry{}
+		r.readers, r.entries = map[lookup]chan struct{}{}, map[lookup]*entry{}
 	}
 	mine := make(chan struct{})
-	r.readers[x] = mine
+	r.readers[lookup(x)] = mine
 	return nil, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.readers, x)
-		delete(r.entries, x.id)
+		delete(r.readers, lookup(x))
+		delete(r.entries, lookup(x))
 		close(mine)
 	}
 }
@@ -48,21 +47,20 @@ func (r *rebuilt) read(x longExecution) (other <-chan struct{}, done func()) {
 func (r *rebuilt) put(ent *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.entries[ent.state.Execution] = ent
+	r.entries[lookup{ent.tenant, ent.state.Execution}] = ent
 }
 
 // take gives the state of an execution to the loop, which changes it.
-func (r *rebuilt) take(id flow.ID) *entry {
+func (r *rebuilt) take(of lookup) *entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ent := r.entries[id]
-	delete(r.entries, id)
+	ent := r.entries[of]
+	delete(r.entries, of)
 	return ent
 }
 
-// prepareLong reads a long execution outside of the commits and submits what was to be decided about it, of a
-// tenant one at a time.
-func (e *Engine) prepareLong(ctx context.Context, x longExecution, submit func()) error {
+// prepare reads it outside of the commits and submits what was to be decided about it, of a tenant one at a time.
+func (x longExecution) prepare(ctx context.Context, e *Engine, submit func()) error {
 	other, done := e.rebuilt.read(x)
 	if other != nil {
 		select {
@@ -91,14 +89,15 @@ func (e *Engine) prepareLong(ctx context.Context, x longExecution, submit func()
 	return nil
 }
 
-// rebuildShort is rebuild for executions that are short, or were read before.
-func (e *Engine) rebuildShort(h *History) (*entry, error) {
-	if !e.cfg.Exclusive || h.size() < longLog {
+// rebuild is rebuild for executions that are short, or were read before.
+func (r *rebuilt) rebuild(h *History) (*entry, error) {
+	if r.off || h.size() < longLog {
 		return rebuild(h)
 	}
-	ent := e.rebuilt.take(h.Head.ID)
+	of := lookup{h.Head.Tenant, h.Head.ID}
+	ent := r.take(of)
 	if ent == nil {
-		return nil, longExecution{h.Head.Tenant, h.Head.ID}
+		return nil, longExecution(of)
 	}
 	if h.Rows[0].CommitNo > ent.commitNo+1 { // much was written since
 		return rebuild(h)

@@ -77,7 +77,7 @@ func (b *batch) do(w *work) error {
 			wants = b.want(wants, u.unit.Commands[i].Tenant, u.unit.Commands[i].Execution)
 		}
 	}
-	if err := b.fetch(wants); err != nil {
+	if err := b.fetch(wants, rebuild); err != nil {
 		return err
 	}
 	b.slice = newSlice(b, w)

@@ -107,7 +107,7 @@ func (sl *timeSlice) fetchFrom(call, req int) error {
 		}
 	}
 	sl.read = at
-	return sl.b.fetchShort(wants)
+	return sl.b.fetch(wants, sl.b.e.rebuilt.rebuild)
 }
 
 // units runs callers' units, at least one.
@@ -137,7 +137,7 @@ func (sl *timeSlice) deadlines() error {
 			for _, next := range sl.w.due[i:min(i+sl.b.ahead(), len(sl.w.due))] {
 				wants = sl.b.want(wants, next.Tenant, next.ID)
 			}
-			if err := sl.b.fetch(wants); err != nil {
+			if err := sl.b.fetch(wants, rebuild); err != nil {
 				return err
 			}
 		}
