@@ -127,3 +127,56 @@ func TestChangesAreFollowed(t *testing.T) {
 		return
 	}
 }
+
+func TestAStreamWithCommandsBringsEveryEntryOnceAcrossBrokenConnections(t *testing.T) {
+	s := newServer(t)
+	var streams atomic.Int64
+	p := newProxy(t, s, func(_ int, r seen) string {
+		if !strings.HasSuffix(r.path, "/stream") {
+			return ""
+		}
+		switch streams.Add(1) {
+		case 1:
+			return cutBefore
+		case 2, 4:
+			return cutInside
+		}
+		return ""
+	})
+	c, ctx := dial(t, p.url), soon(t)
+	id := started(t, c, line("default", "a"), nil)
+	must[client.Answer](t)(c.Send(ctx, client.StartNode{ExecutionID: id, NodeID: "a", Attempt: 1, WorkerID: "w"}))
+	must[client.Answer](t)(c.Send(ctx, client.CancelExecution{ExecutionID: id}))
+	for range 3 {
+		_, err := c.Send(ctx, client.SucceedNode{ExecutionID: id, NodeID: "a", Attempt: 1, WorkerID: "w"})
+		if err == nil {
+			t.Fatal("a result after the cancel was accepted")
+		}
+	}
+	must[client.Answer](t)(c.Send(ctx, client.ArchiveExecution{ExecutionID: id}))
+	var places []string
+	var last client.LogEntry
+	late := 0
+	for entry, err := range c.Executions.StreamCommands(ctx, id, "9") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		places, last = append(places, entry.Place), entry
+		if entry.Late != nil {
+			late++
+			if entry.Command.Command != "SucceedNode" || entry.Command.Accepted || entry.Late.WorkerID != "w" {
+				t.Errorf("entry %s is %+v with %+v", entry.Place, entry.Command, entry.Late)
+			}
+		}
+		if entry.Event != nil && entry.Event.Type == "EXECUTION_ARCHIVED" {
+			break
+		}
+	}
+	want := "[10 11 12 13 13.1 13.2 13.3 14]"
+	if got := fmt.Sprint(places); got != want || last.Event == nil || late != 3 {
+		t.Errorf("got %s with %d late results, want %s with 3", got, late, want)
+	}
+	if streams.Load() < 3 {
+		t.Errorf("the stream was opened %d times: nothing was cut", streams.Load())
+	}
+}

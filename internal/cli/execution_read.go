@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -277,20 +278,33 @@ func span(d time.Duration) string {
 
 type executionEventsCmd struct {
 	executionArg
-	From   uint64 `default:"1" placeholder:"N" help:"Begin with event N (${default})."`
-	Follow bool   `short:"f"`
+	From     uint64 `default:"1" placeholder:"N" help:"Begin with event N (${default})."`
+	Follow   bool   `short:"f"`
+	Commands bool   `help:"With --follow: also commands that were refused or changed nothing, and go on after the end."`
+	Count    int    `short:"n" placeholder:"N" help:"With --commands: stop after so many lines."`
+}
+
+func (c *executionEventsCmd) Validate() error {
+	if c.Commands && !c.Follow || c.Count != 0 && !c.Commands {
+		return errors.New("--commands goes with --follow, and --count with --commands")
+	}
+	return nil
 }
 
 func (executionEventsCmd) Help() string {
 	return `Examples:
   renga execution events 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27
   renga execution events 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 --from 20 --follow
+  renga execution events 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 --follow --commands
   renga execution events 01a1e1d8-5dbe-7903-b04c-6ebbf6615a27 -o json | jq '.items[] | select(.type == "NODE_FAILED")'`
 }
 
 func (c *executionEventsCmd) Run(ctx context.Context, r *remote) error {
 	if err := c.find(ctx, r); err != nil {
 		return err
+	}
+	if c.Commands {
+		return c.followCommands(ctx, r)
 	}
 	if c.Follow {
 		_, err := r.follow(ctx, c.ID, max(c.From, 1)-1, r.printEvent)
@@ -304,6 +318,36 @@ func (c *executionEventsCmd) Run(ctx context.Context, r *remote) error {
 		items = append(items, ev)
 	}
 	return printItems(r.App, items, columns("SEQ, TIME, EVENT, NODE, BY, WHAT", eventRow))
+}
+
+// followCommands prints events, and commands that led to none, until it is interrupted or has printed --count.
+func (c *executionEventsCmd) followCommands(ctx context.Context, r *remote) error {
+	n, after := 0, strconv.FormatUint(max(c.From, 1)-1, 10)
+	for entry, err := range r.patient().Executions.StreamCommands(ctx, c.ID, after) {
+		if err != nil {
+			return err
+		}
+		err := r.printEach(entry, []int{7, 24, 26, 16, 16, 0}, entryRow(&entry))
+		if n++; err != nil || n == c.Count {
+			return err
+		}
+	}
+	return nil
+}
+
+func entryRow(entry *client.LogEntry) []any {
+	if entry.Event != nil {
+		return append([]any{entry.Place}, eventRow(entry.Event)[1:]...)
+	}
+	d := entry.Command
+	what := "changed nothing"
+	switch {
+	case entry.Late != nil:
+		what = "refused by " + guardOf(d.Error) + ", its result is kept"
+	case d.Error != nil:
+		what = "refused by " + guardOf(d.Error)
+	}
+	return []any{entry.Place, d.DecidedAt, d.Command, d.NodeID, d.Actor, what}
 }
 
 func eventRow(ev *client.Event) []any {

@@ -23,13 +23,22 @@ const (
 var heartbeatFrame = []byte(": still here\n\n")
 
 // stream answers GET /executions/{executionId}/stream: the log from where the
-// client left off, then what is appended, until the execution has ended.
+// client left off, then what is appended, until the execution has ended. With
+// commands it goes on after that.
 func (a *API) stream(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	last, err := lastEventID(c)
+	q := rest.ReadQuery(c, "lastEventId", "commands")
+	commands := q.Bool("commands")
+	if q.Err != nil {
+		return gate.Reply{}, q.Err
+	}
+	id, err := executionID(c.Path("executionId"))
 	if err != nil {
 		return gate.Reply{}, err
 	}
-	id, err := executionID(c.Path("executionId"))
+	if commands != nil && *commands {
+		return followCommands(ctx, &a.cfg, c, id)
+	}
+	last, err := lastEventID(c, "commands")
 	if err != nil {
 		return gate.Reply{}, err
 	}
@@ -52,6 +61,7 @@ func (a *API) stream(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 		status: status, heartbeat: a.cfg.Heartbeat, upto: newest, turn: c.Turn,
 		out: c.Stream, control: http.NewResponseController(c.Stream), log: a.cfg.Log, stalled: a.cfg.Stalled,
 	}
+	s.next = s.events
 	sendEvents(c)
 	return gate.Reply{}, s.run(ctx, wake)
 }
@@ -63,9 +73,9 @@ func sendEvents(c *gate.Call) {
 	header.Set("X-Accel-Buffering", "no") // proxies that honour it must not hold frames back
 }
 
-// lastEventID is where a client left off: its header, or else the query.
-func lastEventID(c *gate.Call) (uint64, error) {
-	q := rest.ReadQuery(c, "lastEventId")
+// lastEventID is where a client left off: its header, or else the query, which may have other parameters.
+func lastEventID(c *gate.Call, others ...string) (uint64, error) {
+	q := rest.ReadQuery(c, append(others, "lastEventId")...)
 	last := q.Int("lastEventId", 0, math.MaxInt, 0)
 	if header := c.Request.Header.Get("Last-Event-ID"); header != "" {
 		n, err := strconv.ParseInt(header, 10, 64)
@@ -93,6 +103,9 @@ type follower struct {
 	pace      pace // of this round
 	log       *slog.Logger
 	stalled   func() // counts a frame that was held up
+
+	// next puts what follows into the frame; 0: nothing does.
+	next func(ctx context.Context) (oldest flow.Time, err error)
 }
 
 // run sends until the execution has ended, the client has gone or ctx ends. Once
@@ -143,20 +156,14 @@ func gone(ctx context.Context, err error) error {
 func (s *follower) catchUp(ctx context.Context) (sent bool, err error) {
 	for {
 		began := time.Now()
-		events, err := s.page(ctx)
+		s.frame = s.frame[:0]
+		oldest, err := s.next(ctx)
 		s.pace.read += time.Since(began)
-		if err != nil || len(events) == 0 {
+		if err != nil || oldest == 0 {
 			return sent, err
 		}
-		s.frame = s.frame[:0]
-		for i := range events {
-			if s.frame, err = appendFrame(s.frame, &events[i]); err != nil {
-				return sent, err
-			}
-			s.note(&events[i])
-		}
 		if s.pace.oldest == 0 {
-			s.pace.oldest = events[0].At
+			s.pace.oldest = oldest
 		}
 		began = time.Now()
 		if err := s.write(s.frame); err != nil {
@@ -167,14 +174,23 @@ func (s *follower) catchUp(ctx context.Context) (sent bool, err error) {
 	}
 }
 
-// page reads the next events.
-func (s *follower) page(ctx context.Context) (events []flow.Event, err error) {
-	read := func() (err error) {
+// events puts the next events into the frame.
+func (s *follower) events(ctx context.Context) (oldest flow.Time, err error) {
+	var events []flow.Event
+	err = s.inTurn(ctx, s.upto > s.last+streamPage, func() (err error) {
 		events, _, err = s.reads.Events(ctx, s.tenant, s.id, s.last+1, streamPage)
 		return err
+	})
+	if err != nil || len(events) == 0 {
+		return 0, err
 	}
-	err = s.inTurn(ctx, s.upto > s.last+streamPage, read)
-	return events, err
+	for i := range events {
+		if s.frame, err = appendFrame(s.frame, &events[i]); err != nil {
+			return 0, err
+		}
+		s.note(&events[i])
+	}
+	return events[0].At, nil
 }
 
 // inTurn reads; when there is much to read, in turn with the heavy requests of the tenant.

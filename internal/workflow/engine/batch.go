@@ -35,6 +35,7 @@ type batch struct {
 	claims   claimServer
 	slice    timeSlice
 	changed  []flow.ID // executions that got events
+	noted    []flow.ID // executions that got commands alone
 	ill      []flow.ID // executions whose deadlines could not be handled
 	due      flow.Time // earliest deadline written
 

@@ -75,6 +75,8 @@ func (b *batch) closeRow(ent *entry, open *openRow, out *Batch) error {
 	if row.LastSeq >= row.FirstSeq {
 		b.notePublication(ent, open, out)
 		b.changed = append(b.changed, ent.state.Execution)
+	} else {
+		b.noted = append(b.noted, ent.state.Execution)
 	}
 	return nil
 }

@@ -69,6 +69,8 @@ type Reader interface {
 	// that seq and the rows that follow, up to the one that holds it.
 	History(ctx context.Context, tenant string, id flow.ID, upTo uint64) (History, error)
 	LogReader
+	// RowsAfter are up to limit rows of a log after a commit, in order and without their snapshots.
+	RowsAfter(ctx context.Context, execution, commitNo int64, limit int) ([]LogRow, error)
 	// ByKey is the execution of a graph with a business key: the ACTIVE one, else the newest.
 	ByKey(ctx context.Context, key BusinessKey) (flow.ID, error)
 	// List is a page of executions, newest first, and how many there are in all.

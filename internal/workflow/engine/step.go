@@ -145,6 +145,7 @@ func (e *Engine) finish(b *batch, w *work) {
 		e.q.wake() // Run may be sleeping for longer
 	}
 	e.watch.wake(b.changed)
+	e.watch.wake(b.noted)
 	e.changes.commit(b)
 	e.counters.commits.Add(1)
 	for _, u := range w.units {

@@ -69,6 +69,23 @@ func (m *Memory) Rows(_ context.Context, num int64, from uint64, limit int) ([]e
 	return x.rows(from, limit), nil
 }
 
+// RowsAfter are rows of a log after a commit.
+func (m *Memory) RowsAfter(_ context.Context, num, commitNo int64, limit int) ([]engine.LogRow, error) {
+	if err := m.at(OnRead, nil); err != nil {
+		return nil, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var rows []engine.LogRow
+	for _, r := range m.execs[num].log {
+		if r.CommitNo > commitNo && len(rows) < limit {
+			r.Snapshot, r.Reducer = nil, 0
+			rows = append(rows, r)
+		}
+	}
+	return rows, nil
+}
+
 // heads are the rows of executions that are wanted, in the order of their numbers.
 func (m *Memory) heads(want func(*engine.Head) bool) []engine.Head {
 	m.mu.RLock()

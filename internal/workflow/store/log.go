@@ -19,6 +19,8 @@ const (
 		WHERE execution = $1 AND commit_no >= $2 ORDER BY commit_no`
 	selectRows = `SELECT commit_no, first_seq, last_seq, reducer, body, snapshot FROM engine_log
 		WHERE execution = $1 AND commit_no >= $2 ORDER BY commit_no LIMIT $3`
+	selectAfter = `SELECT commit_no, first_seq, last_seq, body FROM engine_log
+		WHERE execution = $1 AND commit_no > $2 ORDER BY commit_no LIMIT $3`
 	selectRow = "SELECT first_seq, last_seq, body FROM engine_log WHERE execution = $1 AND commit_no = $2"
 
 	// selectCommitOf finds the first commit whose last_seq is $2 or more by halving the range:
@@ -106,6 +108,19 @@ func (s *Store) Row(ctx context.Context, execution, commitNo int64) (row engine.
 func (s *Store) Rows(ctx context.Context, execution int64, from uint64, limit int) (rows []engine.LogRow, err error) {
 	err = s.read(ctx, "store.rows", func(ctx context.Context, sql *sqldb.Tx) error {
 		rows, err = logRows(ctx, sql, execution, from, limit)
+		return err
+	})
+	return rows, err
+}
+
+func (s *Store) RowsAfter(
+	ctx context.Context, execution, commitNo int64, limit int,
+) (rows []engine.LogRow, err error) {
+	err = s.read(ctx, "store.rows", func(ctx context.Context, sql *sqldb.Tx) error {
+		rows, err = sqldb.Collect(ctx, sql, func(r *sqldb.Row) (engine.LogRow, error) {
+			row := engine.LogRow{Execution: execution}
+			return row, r.Scan(&row.CommitNo, &row.FirstSeq, &row.LastSeq, &row.Body)
+		}, selectAfter, execution, commitNo, limit)
 		return err
 	})
 	return rows, err

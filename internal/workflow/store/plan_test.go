@@ -27,7 +27,8 @@ func TestStatementsUseAnIndex(t *testing.T) {
 		"by id": selectByID, "by number": selectByNum, "due": dueBegin + dueEnd, "due in a shard": dueBegin + inShard +
 			dueEnd,
 		"due after one": dueBegin + inShard + dueAfter + dueEnd, "newest row": selectNewest, "snapshot": selectSnapshot,
-		"history": selectHistory, "rows": selectRows, "row": selectRow, "commit of": selectCommitOf,
+		"history": selectHistory, "rows": selectRows, "rows after": selectAfter,
+		"row": selectRow, "commit of": selectCommitOf,
 		"key": selectKey, "ready": selectReady, "newest graph": selectNewestGraph,
 		"news": selectPublications, "instant of news": selectInstant, "last news": selectLastNumber,
 		"unpublished": selectUnpublished, "waits of": selectWaitsOf, "assignees of": selectAssigneesOf,

@@ -233,6 +233,11 @@ func rowsFrom(t *testing.T, s *suite) {
 		got, err := s.store.Row(t.Context(), h.Num, int64(i+1))
 		s.must(err)
 		equal(t, "row", got, without(rows[i]))
+		after, err := s.store.RowsAfter(t.Context(), h.Num, int64(i), 2)
+		s.must(err)
+		equal(t, "rows after a commit", after, []engine.LogRow{
+			without(rows[i]), without(rows[min(i+1, len(rows)-1)]),
+		}[:min(2, len(rows)-i)])
 	}
 	head, newest, err := s.store.Head(t.Context(), tenantA, h.ID)
 	s.must(err)
