@@ -1,28 +1,6 @@
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixture";
-import type { Server } from "./server";
-
-const shelf = `
-nodes:
-  - {nodeId: start, type: Start}
-  - nodeId: choose
-    type: Wait
-    prompt: {title: "Which shelf?", fields: {pallet: input.pallet}}
-    schema:
-      type: object
-      required: [boxes]
-      properties: {boxes: {type: integer, title: Boxes, maximum: 40}}
-  - {nodeId: done, type: Success}
-edges:
-  - {from: start, to: choose}
-  - {from: choose, to: done}
-`;
-
-async function pallet(server: Server, key: string): Promise<string> {
-  await server.api("PUT", "graphs/shelf", shelf, { "Content-Type": "application/yaml" });
-  const body = { graphId: "shelf", businessKey: key, input: { pallet: key }, start: true };
-  return (await server.api<{ executionId: string }>("POST", "executions", body)).executionId;
-}
+import { pallet } from "./waits";
 
 const number = (page: Page, status: string) => page.locator(`[data-status="${status}"] .ov-number-count`);
 const shown = (n: number) => n.toLocaleString("en-GB");

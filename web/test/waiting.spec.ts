@@ -1,22 +1,6 @@
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixture";
-import type { Server } from "./server";
-
-const shelf = `
-nodes:
-  - {nodeId: start, type: Start}
-  - nodeId: choose
-    type: Wait
-    prompt: {title: "Which shelf?", fields: {pallet: input.pallet}}
-    schema:
-      type: object
-      required: [boxes]
-      properties: {boxes: {type: integer, title: Boxes, maximum: 40}}
-  - {nodeId: done, type: Success}
-edges:
-  - {from: start, to: choose}
-  - {from: choose, to: done}
-`;
+import { pallet, waiting } from "./waits";
 
 const managers = `
 nodes:
@@ -28,17 +12,11 @@ edges:
   - {from: approve, to: done}
 `;
 
-async function waiting(server: Server, graphId: string, graph: string, key: string): Promise<string> {
-  await server.api("PUT", `graphs/${graphId}`, graph, { "Content-Type": "application/yaml" });
-  const body = { graphId, businessKey: key, input: { pallet: key }, start: true };
-  return (await server.api<{ executionId: string }>("POST", "executions", body)).executionId;
-}
-
 const option = (page: Page, key: string) => page.getByRole("option", { name: key });
 
 test("waits-are-answered-by-keyboard", async ({ page, server }) => {
-  const first = await waiting(server, "shelf", shelf, "keys-1");
-  await waiting(server, "shelf", shelf, "keys-2");
+  const first = await pallet(server, "keys-1");
+  await pallet(server, "keys-2");
   await page.goto("/ui/waiting?graph=shelf");
   await expect(option(page, "keys-2")).toBeVisible();
   await page.keyboard.press("j");
@@ -67,7 +45,7 @@ test("waits-are-answered-by-keyboard", async ({ page, server }) => {
 
 test("output-problem-stands-at-its-field", async ({ page, server, guard }) => {
   guard.allow("422 (Unprocessable");
-  const id = await waiting(server, "shelf", shelf, "problem-1");
+  const id = await pallet(server, "problem-1");
   await page.goto(`/ui/waiting?at=${id}:choose`);
   const boxes = page.getByRole("textbox", { name: "Boxes" });
   await boxes.fill("99");
@@ -82,7 +60,7 @@ test("output-problem-stands-at-its-field", async ({ page, server, guard }) => {
 
 test("resume-of-a-cancelled-wait-explains-itself", async ({ page, server, guard }) => {
   guard.allow("409 (Conflict)");
-  const id = await waiting(server, "shelf", shelf, "cancelled-1");
+  const id = await pallet(server, "cancelled-1");
   await page.goto(`/ui/waiting?at=${id}:choose`);
   await page.getByRole("textbox", { name: "Boxes" }).fill("4");
   await server.api("POST", `executions/${id}/cancel`, { reason: "the truck left" });

@@ -5,6 +5,7 @@ export { cx } from "./cx";
 export { Dialog } from "./Dialog";
 export { Empty, Loading } from "./Empty";
 export { ErrorBox } from "./ErrorBox";
+export { EventData } from "./EventData";
 export { Field } from "./Field";
 export { Chip, FilterBar, type FilterField } from "./Filter";
 export { Form } from "./Form";

@@ -90,6 +90,7 @@ export const en = {
     selected: "Selected",
   },
   filter: { add: "Add filter", clear: "Clear filters", label: "Filters", value: "Value" },
+  large: { read: (size: string) => `Show ${size}`, ofEvent: (n: string) => `held by event ${n}` },
   scope: { missing: (s: string) => `Needs the scope ${s}.` },
   banner: {
     none: "No authentication",

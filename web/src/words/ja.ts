@@ -85,6 +85,7 @@ export const ja: Words = {
     selected: "選択",
   },
   filter: { add: "フィルターを追加", clear: "フィルターを解除", label: "フィルター", value: "値" },
+  large: { read: (size) => `${size} を表示`, ofEvent: (n) => `イベント ${n} に保存` },
   scope: { missing: (s) => `スコープ ${s} が必要です。` },
   banner: {
     none: "認証なし",

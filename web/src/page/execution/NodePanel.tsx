@@ -1,13 +1,14 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { previewCancelNode } from "../../flow/preview";
 import { Age, Button, CopyAs, Icon, Json, StateBadge, Time, useNow, showDuration } from "../../kit";
+import { Answer, Asked, shownOf } from "../../kit/wait";
 import { usePrefs } from "../../prefs";
 import { usePageWords, useWords } from "../../words";
 import { CancelNode } from "./CancelNode";
 import { useExecutionContext, type NodeState } from "./context";
 import { Data } from "./Data";
 import { LateResults } from "./LateResults";
-import { Resume } from "./Resume";
+import { whom } from "../../flow/whom";
 import { text } from "./words";
 
 /** Everything about one node, beside the tab. */
@@ -69,7 +70,7 @@ export function NodePanel({ nodeId }: { nodeId: string }) {
               {node.error.detail !== undefined && <Json value={node.error.detail} label={t.error} />}
             </Part>
           )}
-          {node.status === "WAITING" && newest && <Resume node={node} spec={spec} />}
+          {node.status === "WAITING" && newest && <Wait node={node} spec={spec} />}
           {late.length > 0 && <LateResults results={late} />}
           <NodeData node={node} />
           <div className="node-actions">
@@ -92,6 +93,26 @@ export function NodePanel({ nodeId }: { nodeId: string }) {
 }
 
 type Spec = NonNullable<ReturnType<typeof useExecutionContext>["graph"]>["nodes"][number];
+
+/** What a node asks of people, and the form that answers it. */
+function Wait({ node, spec }: { node: NodeState; spec: Spec | undefined }) {
+  const { id, refresh } = useExecutionContext();
+  const t = usePageWords(text);
+  const shown = shownOf(node.prompt);
+  return (
+    <Part title={shown.title ?? t.asks}>
+      <Asked executionId={id} shown={shown} reference={node.promptRef} />
+      {node.assignees && <p className="muted">{t.forWhom(whom(node.assignees))}</p>}
+      <Answer
+        executionId={id}
+        node={node}
+        schema={spec?.schema}
+        prompt={node.prompt}
+        onSent={(resumed) => resumed && void refresh()}
+      />
+    </Part>
+  );
+}
 
 /** The plain facts of a node. */
 function Rows({ node: n, spec }: { node: NodeState; spec: Spec | undefined }) {

@@ -8,7 +8,7 @@ import { Link } from "../../router";
 import { useLocale, usePageWords } from "../../words";
 import { useExecutionContext } from "./context";
 import { Refusals } from "./Refusals";
-import { whom } from "./whom";
+import { whom } from "../../flow/whom";
 import { text } from "./whyWords";
 
 const most = 20;

@@ -1,6 +1,6 @@
 import type { Refused } from "../../flow/refused";
 import { useLocale, usePageWords, useWords } from "../../words";
-import { whom } from "./whom";
+import { whom } from "../../flow/whom";
 import { text } from "./whyWords";
 
 /** The sentence of a refusal: what its guard saw. */

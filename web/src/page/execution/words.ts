@@ -104,8 +104,6 @@ export const text = catalogue(
     noResultYet: "There is no result yet.",
     noOutputs: "No node has an output yet.",
     moreOutputs: (n: string) => `${n} more nodes have an output; open a node to see it.`,
-    readLarge: (size: string) => `Show ${size}`,
-    ofEvent: (n: string) => `held by event ${n}`,
     cancelNode: (node: string) => `Cancel node ${node}`,
     nodeRuns: (workers: string) =>
       `It runs: ${workers} told to stop. What is still reported is kept as a late result.`,
@@ -116,11 +114,6 @@ export const text = catalogue(
     nodeCanceled: (node: string) => `${node} was canceled.`,
     asks: "It asks",
     forWhom: (who: string) => `For ${who}`,
-    resumeKey: "Resume key",
-    resumeKeyHint: "It must equal the wait key.",
-    resume: "Resume",
-    resumed: (node: string) => `${node} was resumed.`,
-    outputHint: "JSON. Empty: no output.",
   },
   {
     tabs: {
@@ -233,8 +226,6 @@ export const text = catalogue(
     noResultYet: "結果はまだありません。",
     noOutputs: "出力のあるノードはまだありません。",
     moreOutputs: (n) => `ほかに ${n} ノードの出力があります。ノードを開いて確認してください。`,
-    readLarge: (size) => `${size} を表示`,
-    ofEvent: (n) => `イベント ${n} に保存`,
     cancelNode: (node) => `ノード ${node} をキャンセル`,
     nodeRuns: (workers) =>
       `実行中です。${workers} に停止を通知します。その後の報告は遅延結果として保存されます。`,
@@ -245,10 +236,5 @@ export const text = catalogue(
     nodeCanceled: (node) => `${node} をキャンセルしました。`,
     asks: "確認事項",
     forWhom: (who) => `担当: ${who}`,
-    resumeKey: "再開キー",
-    resumeKeyHint: "待機キーと一致する必要があります。",
-    resume: "再開",
-    resumed: (node) => `${node} を再開しました。`,
-    outputHint: "JSON。空欄なら出力なし。",
   },
 );

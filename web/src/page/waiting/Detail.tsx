@@ -1,11 +1,10 @@
-import { type ReactNode, useState } from "react";
-import { useRead, type Answer } from "../../api";
+import type { ReactNode } from "react";
+import { useRead, useRefresh, type Answer } from "../../api";
 import type { Assignees } from "../../flow/types";
-import { Age, Button, CopyAs, Empty, ErrorBox, Icon, Id, Json, Loading, Time } from "../../kit";
+import { Age, CopyAs, Empty, ErrorBox, Icon, Id, Loading, Time } from "../../kit";
+import { Answer as AnswerForm, Asked, shownOf } from "../../kit/wait";
 import { Link } from "../../router";
 import { usePageWords, useWords } from "../../words";
-import { Answer as AnswerForm } from "./Answer";
-import { shownOf } from "./refusal";
 import { text } from "./words";
 
 export type Wait = Answer<"/waits">["items"][number];
@@ -29,6 +28,11 @@ export function Detail({
   const t = usePageWords(text);
   const read = useRead("/executions/{executionId}", { path: { executionId } }, { every: 3_000 });
   const execution = read.data;
+  const refresh = useRefresh();
+  const sent = async (resumed: boolean) => {
+    await refresh("/waits", "/executions/{executionId}", "/executions/counts");
+    if (resumed) onDone();
+  };
   const graph = useRead(
     "/graphs/{graphId}",
     { path: { graphId: execution?.graphId ?? "" }, query: { version: execution?.graphVersion ?? 1 } },
@@ -49,27 +53,16 @@ export function Detail({
         </p>
       </header>
       {node.status !== "WAITING" && <Over execution={execution} node={node} />}
-      {shown.text && <p className="wait-text">{shown.text}</p>}
-      {shown.facts.length > 0 && (
-        <dl className="facts wait-facts">
-          {shown.facts.map(([name, value]) => (
-            <Fact key={name} name={name}>
-              {typeof value === "object" ? <code>{JSON.stringify(value)}</code> : String(value)}
-            </Fact>
-          ))}
-        </dl>
-      )}
-      {shown.other !== undefined && <Json value={shown.other} label={t.asks} />}
-      {node.promptRef && <Large executionId={executionId} seq={node.promptRef.seq} />}
+      <Asked executionId={executionId} shown={shown} reference={node.promptRef} />
       {execution.graphId.startsWith("approval:") ? (
         <Approval execution={execution} />
       ) : (
         <AnswerForm
-          execution={execution}
+          executionId={executionId}
           node={node}
           schema={spec?.schema}
           prompt={wait?.prompt ?? node.prompt}
-          onDone={onDone}
+          onSent={(resumed) => void sent(resumed)}
         />
       )}
       <dl className="facts wait-about">
@@ -174,27 +167,4 @@ function Approval({ execution }: { execution: Execution }) {
       <CopyAs method="GET" path={`approvals/${id}`} cli={`renga approval show ${id}`} />
     </div>
   );
-}
-
-/** A large prompt stands in its event, and is read when somebody asks for it. */
-function Large({ executionId, seq }: { executionId: string; seq: number }) {
-  const w = useWords();
-  const t = usePageWords(text);
-  const [asked, setAsked] = useState(false);
-  const read = useRead(
-    "/executions/{executionId}/events/{seq}",
-    { path: { executionId, seq } },
-    { enabled: asked },
-  );
-  if (!asked)
-    return (
-      <p>
-        <Button small onClick={() => setAsked(true)}>
-          {t.show}
-        </Button>
-      </p>
-    );
-  if (read.error) return <ErrorBox error={read.error} onRetry={() => void read.refetch()} />;
-  if (!read.data) return <Loading label={w.page.loading} lines={3} />;
-  return <Json value={(read.data.payload as { prompt?: unknown }).prompt} label={t.asks} />;
 }

@@ -13,11 +13,11 @@ import {
   Segmented,
   usePageKey,
 } from "../../kit";
+import { shownOf } from "../../kit/wait";
 import { useSearch } from "../../router";
 import { int, oneOf, text as textParam } from "../../search";
 import { useLocale, usePageWords, useWords } from "../../words";
 import { Detail, type Wait } from "./Detail";
-import { shownOf } from "./refusal";
 import "./waiting.css";
 import { text } from "./words";
 

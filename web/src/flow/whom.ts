@@ -1,4 +1,4 @@
-import type { Assignees } from "../../flow/types";
+import type { Assignees } from "./types";
 
 /** For whom a Wait is, as a list of names. */
 export function whom(a: Assignees): string {

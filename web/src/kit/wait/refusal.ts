@@ -1,6 +1,6 @@
 // PURE: what a refusal of a resume says, for the form and for a sentence.
 
-import { ApiError } from "../../api";
+import { ApiError } from "../../api/error";
 import type { Assignees } from "../../flow/types";
 
 export interface Refusal {
@@ -46,13 +46,15 @@ function record(v: unknown): Record<string, unknown> | undefined {
   return typeof v === "object" && v !== null ? (v as Record<string, unknown>) : undefined;
 }
 
-/** What a prompt shows: a prompt of a graph has values to read, one of a worker may be anything. */
-export function shownOf(prompt: unknown): {
+export interface Shown {
   title?: string | undefined;
   text?: string | undefined;
   facts: [string, unknown][];
   other?: unknown;
-} {
+}
+
+/** What a prompt shows: a prompt of a graph has values to read, one of a worker may be anything. */
+export function shownOf(prompt: unknown): Shown {
   if (prompt === undefined) return { facts: [] };
   if (typeof prompt === "string") return { text: prompt, facts: [] };
   const p = record(prompt);

@@ -1,35 +1,39 @@
 import { useState, type ReactNode } from "react";
-import { api, data, once, useAction, useRefresh } from "../../api";
-import { Button, CopyAs, ErrorBox, Field, Form, Icon, promptFields, schemaFields, toast } from "../../kit";
+import { api, data, once, useAction } from "../../api";
+import { whom } from "../../flow/whom";
 import { Link } from "../../router";
 import { usePageWords, useWords } from "../../words";
-import type { Execution, NodeState } from "./Detail";
+import { Button } from "../Button";
+import { CopyAs } from "../Copy";
+import { ErrorBox } from "../ErrorBox";
+import { Field } from "../Field";
+import { promptFields, schemaFields } from "../fields";
+import { Form } from "../Form";
+import { Icon } from "../Icon";
+import { toast } from "../Toast";
 import { refusalOf, type Refusal } from "./refusal";
 import { text } from "./words";
 
-/** The form of a wait: by the schema of its node, else by the fields of its prompt, else plain JSON. */
-export function Answer({
-  execution,
-  node,
-  schema,
-  prompt,
-  onDone,
-}: {
-  execution: Execution;
-  node: NodeState;
+interface AnswerProps {
+  executionId: string;
+  node: { nodeId: string; waitKey?: string | undefined };
   schema: unknown;
   prompt: unknown;
-  onDone: () => void;
-}) {
+  /** An answer was sent; resumed says whether it was applied. */
+  onSent: (resumed: boolean) => void;
+}
+
+/** The form of a Wait: by the schema of its node, else by the fields of its prompt, else plain JSON. */
+export function Answer({ executionId, node, schema, prompt, onSent }: AnswerProps) {
   const t = usePageWords(text);
-  const refresh = useRefresh();
-  const id = execution.executionId;
+  const { nodeId, waitKey } = node;
   const fields = schemaFields(schema) ?? promptFields(prompt)?.fields ?? [];
-  const [key, setKey] = useState(node.waitKey ?? "");
+  const names = fields.map((f) => f.name);
+  const [key, setKey] = useState(waitKey ?? "");
   const resume = useAction((intent, output: unknown) =>
     data(
       api.POST("/executions/{executionId}/nodes/{nodeId}/resume", {
-        params: { path: { executionId: id, nodeId: node.nodeId }, header: once(intent) },
+        params: { path: { executionId, nodeId }, header: once(intent) },
         body: {
           ...(output === undefined ? {} : { output: output as never }),
           ...(key === "" ? {} : { resumeKey: key }),
@@ -38,16 +42,11 @@ export function Answer({
     ),
   );
   const send = async (output: unknown) => {
-    const done = await resume.run(output);
-    await refresh("/waits", "/executions/{executionId}", "/executions/counts");
-    if (!done) return;
-    toast(t.resumed(node.nodeId));
-    onDone();
+    const resumed = (await resume.run(output)) !== undefined;
+    if (resumed) toast(t.resumed(nodeId));
+    onSent(resumed);
   };
-  const refusal = refusalOf(
-    resume.error,
-    fields.map((f) => f.name),
-  );
+  const refusal = refusalOf(resume.error, names);
   const keyed = key === "" ? "" : ` --key '${key}'`;
   const actions = (
     <>
@@ -56,28 +55,35 @@ export function Answer({
       </Button>
       <CopyAs
         method="POST"
-        path={`executions/${id}/nodes/${encodeURIComponent(node.nodeId)}/resume`}
-        headers={{ "X-Idempotency-Key": `resume-${node.nodeId}` }}
+        path={`executions/${executionId}/nodes/${encodeURIComponent(nodeId)}/resume`}
+        headers={{ "X-Idempotency-Key": `resume-${nodeId}` }}
         body={key === "" ? { output: {} } : { resumeKey: key, output: {} }}
-        cli={`renga execution resume ${id} ${node.nodeId}${keyed} --output '{}'`}
+        cli={`renga execution resume ${executionId} ${nodeId}${keyed} --output '{}'`}
       />
     </>
   );
   return (
     <div className="wait-answer">
-      {node.waitKey !== undefined && (
+      {waitKey !== undefined && (
         <Field label={t.resumeKey} hint={t.resumeKeyHint}>
-          {(fieldId, by) => (
-            <input id={fieldId} aria-describedby={by} value={key} onChange={(e) => setKey(e.target.value)} />
+          {(id, by) => (
+            <input id={id} aria-describedby={by} value={key} onChange={(e) => setKey(e.target.value)} />
           )}
         </Field>
       )}
       {fields.length > 0 ? (
-        <Form fields={fields} onSubmit={(v) => void send(v)} actions={actions} errors={refusal?.fields} />
+        // The graph may come after the prompt: other fields are another form.
+        <Form
+          key={names.join("\n")}
+          fields={fields}
+          onSubmit={(v) => void send(v)}
+          actions={actions}
+          errors={refusal?.fields}
+        />
       ) : (
         <Plain onSubmit={(v) => void send(v)} actions={actions} />
       )}
-      {refusal && <Refused refusal={refusal} id={id} />}
+      {refusal && <Refused refusal={refusal} id={executionId} />}
       {resume.error && !refusal && <ErrorBox error={resume.error} />}
     </div>
   );
@@ -87,7 +93,7 @@ export function Answer({
 function Refused({ refusal, id }: { refusal: Refusal; id: string }) {
   const t = usePageWords(text);
   const { guard, assignees, seq, rest } = refusal;
-  const whom = [...(assignees?.users ?? []), ...(assignees?.roles ?? []), ...(assignees?.groups ?? [])];
+  const who = assignees ? whom(assignees) : "";
   return (
     <div className="error-box" role="alert">
       <span className="error-mark" aria-hidden>
@@ -96,7 +102,7 @@ function Refused({ refusal, id }: { refusal: Refusal; id: string }) {
       <div>
         <p>
           <strong>{t.refused}.</strong> {guard === "" ? t.invalid : (t.guards[guard] ?? guard)}{" "}
-          {whom.length > 0 && t.toWhom(whom.join(", "))}
+          {who !== "" && t.toWhom(who)}
         </p>
         {rest.length > 0 && (
           <ul>
@@ -109,7 +115,7 @@ function Refused({ refusal, id }: { refusal: Refusal; id: string }) {
           <p className="muted small-text">
             {t.atEvent(String(seq))}{" "}
             <Link to="execution" params={{ id }} search={{ tab: "why" }}>
-              {t.openIt}
+              {t.why}
             </Link>
           </p>
         )}

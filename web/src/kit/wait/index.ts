@@ -1,0 +1,3 @@
+export { Answer } from "./Answer";
+export { Asked } from "./Asked";
+export { shownOf, type Shown } from "./refusal";

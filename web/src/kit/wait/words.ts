@@ -1,0 +1,48 @@
+import { catalogue } from "../../words";
+
+export const text = catalogue(
+  {
+    asks: "It asks",
+    resumeKey: "Resume key",
+    resumeKeyHint: "It must equal the wait key of the node.",
+    output: "Output",
+    outputHint: "JSON. Empty: no output.",
+    resume: "Resume",
+    resumed: (node: string) => `${node} was resumed.`,
+    refused: "Your answer was not applied",
+    invalid: "The answer does not fit what the node asks for. Correct what is marked and send it again.",
+    guards: {
+      cancel_fence: "The execution was cancelled meanwhile, and a cancel comes before everything else.",
+      execution_active: "The execution has ended meanwhile.",
+      node_waiting: "Somebody else was first, or its time ran out: the node does not wait any more.",
+      assignee: "This wait is for somebody else.",
+      resume_key: "The resume key is not the wait key of the node.",
+      started: "The execution was not started.",
+    } as Record<string, string>,
+    toWhom: (who: string) => `It is for ${who}. One of them can resume it.`,
+    atEvent: (n: string) => `This happened in event ${n}.`,
+    why: "Why it was refused",
+  },
+  {
+    asks: "確認内容",
+    resumeKey: "再開キー",
+    resumeKeyHint: "ノードの待機キーと一致する必要があります。",
+    output: "出力",
+    outputHint: "JSON。空欄なら出力なし。",
+    resume: "再開",
+    resumed: (node) => `${node} を再開しました。`,
+    refused: "回答は適用されませんでした",
+    invalid: "回答がノードの求める形式に合っていません。印の付いた項目を修正して再送してください。",
+    guards: {
+      cancel_fence: "その間に実行がキャンセルされました。キャンセルは他のすべてに優先します。",
+      execution_active: "その間に実行が終了しました。",
+      node_waiting: "先に他の人が回答したか、期限が過ぎたため、ノードはもう待機していません。",
+      assignee: "この待機は他の人が担当しています。",
+      resume_key: "再開キーがノードの待機キーと一致しません。",
+      started: "実行はまだ開始されていません。",
+    },
+    toWhom: (who) => `担当は ${who} です。担当者が再開できます。`,
+    atEvent: (n) => `イベント ${n} で起きました。`,
+    why: "拒否の理由を表示",
+  },
+);
