@@ -138,7 +138,23 @@ test("missing-scope-disables-and-explains", async ({ browser, guard }) => {
     await expect(page.getByRole("main")).toContainText("read-only");
     const cancel = page.getByRole("button", { name: /^Cancel/ }).first();
     await expect(cancel).toBeDisabled();
-    await expect(cancel).toHaveAttribute("title", "Needs the scope executions:write.");
+    await expect(cancel).toHaveAccessibleDescription("Needs the scope executions:write.");
+    // The reason is there for whoever comes by keyboard, and it can be sent away.
+    const reason = page.getByRole("tooltip").filter({ visible: true });
+    await expect(reason).toHaveCount(0);
+    await page.getByRole("tab", { name: "Graph" }).focus();
+    for (let i = 0; i < 20 && (await reason.count()) === 0; i++) await page.keyboard.press("Shift+Tab");
+    await expect(reason).toHaveText("Needs the scope executions:write.");
+    await page.keyboard.press("Escape");
+    await expect(reason).toHaveCount(0);
+    // It does nothing, by key or by mouse, but say why.
+    await page.keyboard.press("Enter");
+    await expect(reason).toHaveCount(1);
+    await page.getByRole("heading", { level: 1 }).click();
+    await expect(reason).toHaveCount(0);
+    await cancel.click({ force: true });
+    await expect(reason).toHaveText("Needs the scope executions:write.");
+    await expect(page.getByRole("dialog")).toHaveCount(0);
     await context.close();
 
     // With the scope it is there to be pressed.

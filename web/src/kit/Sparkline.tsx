@@ -1,4 +1,4 @@
-/** A line of numbers, as small as a word. The label says what it shows; the numbers are for readers who cannot see it. */
+/** A line of numbers, as small as a word. The label says what it shows, with its numbers for who cannot see it. */
 export function Sparkline({
   values,
   label,

@@ -27,6 +27,11 @@ describe("refusalOf", () => {
     });
   });
 
+  it("says where a cancel won", () => {
+    const details = { guard: "cancel_fence", cancelSeq: 9, cause: { seq: 12 } };
+    expect(refusalOf(refused("COMMAND_REJECTED", details), [])?.seq).toBe(9);
+  });
+
   it("is none where nothing was refused", () => {
     expect(refusalOf(refused("NETWORK", {}), [])).toBeUndefined();
     expect(refusalOf(new Error("x"), [])).toBeUndefined();

@@ -10,20 +10,20 @@ export interface Refusal {
   rest: string[];
   guard: string;
   assignees: Assignees | undefined;
-  /** The event that made it so. */
+  /** The event that made it so; after a cancel, the one where the cancel won. */
   seq: number | undefined;
 }
 
 /** Reads a refusal; undefined where the error is none, such as a lost connection. */
 export function refusalOf(error: unknown, names: readonly string[]): Refusal | undefined {
   if (!(error instanceof ApiError)) return undefined;
-  const { problems, assignees, cause } = error.details;
+  const { problems, assignees, cancelSeq, cause } = error.details;
   const out: Refusal = {
     fields: {},
     rest: [],
     guard: error.guard,
     assignees: record(assignees) as Assignees | undefined,
-    seq: Number(record(cause)?.seq) || undefined,
+    seq: Number(cancelSeq ?? record(cause)?.seq) || undefined,
   };
   if (error.code === "OUTPUT_INVALID" && Array.isArray(problems)) {
     for (const p of problems) put(out, record(p), names);
