@@ -9,6 +9,7 @@ export default ts.config(
     files: ["**/*.{ts,tsx}"],
     rules: {
       "max-lines": ["error", 400],
+      "max-len": ["error", { code: 120 }],
       "@typescript-eslint/no-non-null-assertion": "error",
       "@typescript-eslint/consistent-type-imports": "error",
       "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_" }],

@@ -15,9 +15,9 @@ edges:
 const option = (page: Page, key: string) => page.getByRole("option", { name: key });
 
 test("waits-are-answered-by-keyboard", async ({ page, server }) => {
-  const first = await pallet(server, "keys-1");
-  await pallet(server, "keys-2");
-  await page.goto("/ui/waiting?graph=shelf");
+  const first = await pallet(server, "keys-1", "shelf-keys");
+  await pallet(server, "keys-2", "shelf-keys");
+  await page.goto("/ui/waiting?graph=shelf-keys");
   await expect(option(page, "keys-2")).toBeVisible();
   await page.keyboard.press("j");
   await expect(option(page, "keys-1")).toHaveAttribute("aria-selected", "true");

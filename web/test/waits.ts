@@ -26,5 +26,6 @@ export async function waiting(server: Server, graphId: string, graph: string, ke
   return (await server.api<{ executionId: string }>("POST", "executions", body)).executionId;
 }
 
-/** One that waits for somebody to choose a shelf. */
-export const pallet = (server: Server, key: string) => waiting(server, "shelf", shelf, key);
+/** One that waits for somebody to choose a shelf; tests that look at a list have a graph of their own. */
+export const pallet = (server: Server, key: string, graphId = "shelf") =>
+  waiting(server, graphId, shelf, key);

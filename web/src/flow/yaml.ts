@@ -1,5 +1,5 @@
-// The text of a stored graph: YAML as people write it, a line per node and edge, without what is the default anyway. The
-// server gives the text the digest of the graph that it was made from.
+// The text of a stored graph: YAML as people write it, a line per node and edge, without what is the default anyway.
+// The server gives the text the digest of the graph that it was made from.
 
 export interface GraphText {
   nodes: readonly object[];

@@ -3,7 +3,8 @@ import { backoff } from "./useStream";
 import { Parser } from "./sse";
 
 const stream =
-  ': execution 1\n\nid: 1\nevent: NODE_READY\ndata: {"a":1}\n\nid: 2\r\ndata: one\r\ndata:two\r\n\r\n: still there\n\nevent: end\ndata: {}\n\n';
+  ': execution 1\n\nid: 1\nevent: NODE_READY\ndata: {"a":1}\n\nid: 2\r\ndata: one\r\ndata:two\r\n\r\n' +
+  ": still there\n\nevent: end\ndata: {}\n\n";
 
 describe("server-sent events", () => {
   it("are the same frames however the text is cut", () => {

@@ -21,8 +21,8 @@ export interface UseStream {
 const pollEvery = 2_000;
 
 /**
- * Hold a stream while the tab is visible: resumes with Last-Event-ID, waits longer after each failure, shares four slots
- * with all tabs and polls without one. Returns its state and, when it was refused for good, the error.
+ * Hold a stream while the tab is visible: resumes with Last-Event-ID, waits longer after each failure, shares four
+ * slots with all tabs and polls without one. Returns its state and, when it was refused for good, the error.
  */
 export function useStream(o: UseStream): { state: State | undefined; error: ApiError | undefined } {
   const [state, setState] = useState<State>();

@@ -8,7 +8,7 @@ import { text } from "./words";
 
 const most = 8;
 
-/** How the set is spread over graphs. The API has a bulk's items by id alone, so the lists of its filter are counted. */
+/** How the set is spread over graphs. The API has a bulk's items by id alone: the lists of its filter are counted. */
 export function ByGraph({ bulk }: { bulk: Bulk }) {
   const t = usePageWords(text);
   const locale = useLocale();

@@ -11,7 +11,8 @@ export const text = catalogue(
     created: (zone: string) => `Created, ${zone}`,
     emptyTitle: "No bulk yet",
     empty:
-      "A bulk cancels or archives many executions at once. It freezes its set first, so that what is created afterwards is never in it.",
+      "A bulk cancels or archives many executions at once. " +
+      "It freezes its set first, so that what is created afterwards is never in it.",
     toList: "Choose executions",
     states: {
       FREEZING: "Freezing",

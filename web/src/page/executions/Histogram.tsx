@@ -94,20 +94,20 @@ export function Histogram(p: HistogramProps) {
     for (let i = Math.min(a, b); i <= Math.max(a, b); i++) all += sum(i);
     return all;
   };
-  const caption = said
-    ? `${showTime(said.from, zone, { bare: true })} – ${showTime(said.to, zone)} · ${t.createdIn(
-        (at === undefined ? 0 : count(drag?.[0] ?? at, drag?.[1] ?? at)).toLocaleString(locale),
-      )}${
-        at === undefined || drag
-          ? ""
-          : order
-              .filter((s) => (items[at]?.counts[s] ?? 0) > 0)
-              .map((s) => ` · ${w.status[s]} ${(items[at]?.counts[s] ?? 0).toLocaleString(locale)}`)
-              .join("")
-      }`
-    : complete
-      ? t.partial(showTime(complete, zone))
-      : `${showTime(new Date(from).toISOString(), zone, { bare: true })} – ${showTime(new Date(to).toISOString(), zone)}`;
+  const span = (a: string, b: string) => `${showTime(a, zone, { bare: true })} – ${showTime(b, zone)}`;
+  const caption = () => {
+    if (said === undefined || at === undefined) {
+      if (complete) return t.partial(showTime(complete, zone));
+      return span(new Date(from).toISOString(), new Date(to).toISOString());
+    }
+    const all = count(drag?.[0] ?? at, drag?.[1] ?? at).toLocaleString(locale);
+    const parts = [span(said.from, said.to), t.createdIn(all)];
+    for (const s of drag ? [] : order) {
+      const of = items[at]?.counts[s] ?? 0;
+      if (of > 0) parts.push(`${w.status[s]} ${of.toLocaleString(locale)}`);
+    }
+    return parts.join(" · ");
+  };
   return (
     <div className="histogram">
       <div
@@ -162,7 +162,7 @@ export function Histogram(p: HistogramProps) {
       </div>
       <div className="histogram-foot">
         <span className="muted small-text time" aria-live="polite">
-          {caption}
+          {caption()}
         </span>
         <Segmented
           label={t.span}

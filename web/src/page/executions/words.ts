@@ -59,7 +59,8 @@ export const text = catalogue(
     unselect: "Clear selection",
     cancelN: (n: string, one: boolean) => (one ? "Cancel 1 execution" : `Cancel ${n} executions`),
     cancelHint:
-      "Cancel wins whatever races with it. Workers that run tasks are told, and what they report afterwards is kept as evidence. What has ended stays as it is.",
+      "Cancel wins whatever races with it. Workers that run tasks are told, and what they report afterwards " +
+      "is kept as evidence. What has ended stays as it is.",
     unfit: {
       cancel: (n: string) => `${n} of them have ended already; the server refuses those.`,
       archive: (n: string) => `${n} of them have not ended yet; the server refuses those.`,
@@ -75,13 +76,15 @@ export const text = catalogue(
     close: "Close",
     bulkTitle: (n: string) => `All ${n} that match`,
     bulkHint:
-      "The server freezes the set of those that match now, and shows it before anything is done. What is created afterwards is never in it.",
+      "The server freezes the set of those that match now, and shows it before anything is done. " +
+      "What is created afterwards is never in it.",
     bulkCommand: "What",
     bulkCancel: "Cancel",
     bulkArchive: "Archive",
     bulkNone: {
       cancel:
-        "These filters select what has ended, and that cannot be canceled. Remove those for status, outcome, error code or end.",
+        "These filters select what has ended, and that cannot be canceled. " +
+        "Remove those for status, outcome, error code or end.",
       archive: "These filters select what has not ended, and that cannot be archived.",
     },
     bulkFreeze: "Freeze the set",

@@ -12,7 +12,8 @@ export const text = catalogue(
     create: "New graph",
     emptyTitle: "No graph yet",
     empty:
-      "A graph says which steps an execution takes, and in what order. It is a text in YAML. Register one with the command, or write one here.",
+      "A graph says which steps an execution takes, and in what order. It is a text in YAML. " +
+      "Register one with the command, or write one here.",
     id: "Name",
     idHint: "Letters, digits, dots, hyphens and underscores. Executions name their graph with it.",
     idWrong: "Give it a name of 1 to 128 letters, digits, dots, hyphens and underscores.",

@@ -17,15 +17,21 @@ export const text = catalogue(
     steps: {
       begin: {
         title: "Store a graph and start it",
-        text: "A graph says what is to be done: tasks, a wait for a person, and which way it goes. One run of it is an execution.",
+        text:
+          "A graph says what is to be done: tasks, a wait for a person, and which way it goes. " +
+          "One run of it is an execution.",
       },
       work: {
         title: "Watch workers do the tasks",
-        text: "Workers claim tasks from a queue. In this tour the page is the worker: it claims the queue “tour” and takes a second for each.",
+        text:
+          "Workers claim tasks from a queue. " +
+          "In this tour the page is the worker: it claims the queue “tour” and takes a second for each.",
       },
       approve: {
         title: "Approve what waits",
-        text: "The order is above 100, so a person decides. The execution waits, for a day if need be, and holds no worker.",
+        text:
+          "The order is above 100, so a person decides. " +
+          "The execution waits, for a day if need be, and holds no worker.",
       },
       second: {
         title: "Start a second one",
@@ -33,7 +39,9 @@ export const text = catalogue(
       },
       cancel: {
         title: "Cancel it while a task runs",
-        text: "The delivery runs now. A cancel comes before everything else: whatever the worker reports afterwards changes nothing.",
+        text:
+          "The delivery runs now. A cancel comes before everything else: whatever the worker reports " +
+          "afterwards changes nothing.",
       },
       late: {
         title: "See the late result kept",
@@ -42,7 +50,8 @@ export const text = catalogue(
     },
     endTitle: "Nothing was lost",
     endText:
-      "The cancel won, and the worker reported too late. Its result did not move the execution, but it did happen: it is kept, so that somebody can act on it.",
+      "The cancel won, and the worker reported too late. " +
+      "Its result did not move the execution, but it did happen: it is kept, so that somebody can act on it.",
     endLate: "The late result",
     endWhy: "Why the report was refused",
     endGraph: "The graph",
