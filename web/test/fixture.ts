@@ -1,6 +1,7 @@
 import { test as base, expect, type Page } from "@playwright/test";
 import { inContract } from "./contract";
 import { Server } from "./server";
+import { works, type Works } from "./works";
 
 // Every test runs against a real server with a real browser, and fails on what a person would not see: console
 // errors, violations of the CSP, failed requests, requests to another origin, calls outside of the contract.
@@ -26,6 +27,8 @@ interface WorkerFixtures {
   serverArgs: string[];
   /** A server of this worker, with a fresh data folder. */
   server: Server;
+  /** What a company did on it for a moment. */
+  company: Works;
 }
 
 /** What the page tells about violations of its policy. */
@@ -49,6 +52,8 @@ export const test = base.extend<TestFixtures, WorkerFixtures>({
     },
     { scope: "worker", timeout: 180_000 },
   ],
+
+  company: [async ({ server }, use) => use(await works(server)), { scope: "worker", timeout: 180_000 }],
 
   baseURL: async ({ server }, use) => use(server.url),
 

@@ -75,6 +75,13 @@ export function fan(branches: Spec[], join: object = {}): GraphSpec {
   };
 }
 
+/** A Fork over n tasks that share the queue "many". */
+export const wide = (n: number): GraphSpec =>
+  fan(
+    Array.from({ length: n }, (_, i) => task(`t${i}`, { queue: "many" })),
+    { policy: "ALL_DONE" },
+  );
+
 let last = 0;
 
 /** One execution of a graph of its own. */
@@ -116,6 +123,21 @@ export class Run {
       })
       .toBeDefined();
     return found as Task;
+  }
+
+  /** Works a queue until the execution has completed, a hundred tasks at once. */
+  async workAll(queue: string): Promise<void> {
+    const body = { workerId: "w1", queues: [`${this.graphId}.${queue}`], max: 100, leaseSeconds: 600 };
+    for (;;) {
+      const { tasks } = await this.server.api<{ tasks: Task[] }>("POST", "tasks/claim", body);
+      if (tasks.length === 0) break;
+      const commands = tasks.map(({ executionId, nodeId, attempt }) => ({
+        ...{ command: "SucceedNode", idempotencyKey: crypto.randomUUID() },
+        ...{ executionId, nodeId, attempt, workerId: "w1", output: {} },
+      }));
+      await this.server.api("POST", "commands", { commands });
+    }
+    await expect.poll(async () => (await this.state()).status).toBe("COMPLETED");
   }
 
   succeed(t: Task, output: unknown = {}, workerId = "w1"): Promise<unknown> {

@@ -1,6 +1,6 @@
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixture";
-import { chain, fan, Run, task } from "./flow";
+import { chain, fan, Run, task, wide } from "./flow";
 
 // The timeline of an execution.
 
@@ -79,25 +79,8 @@ test("only-failed", async ({ page, server }) => {
 });
 
 test("timeline-ten-thousand", async ({ page, server }) => {
-  const branches = Array.from({ length: 2_000 }, (_, i) => task(`t${i}`));
-  const graph = fan(branches, { policy: "ALL_DONE" });
-  const all = graph.nodes.map((n) => (n.queue === undefined ? n : { ...n, queue: "many" }));
-  const run = await Run.of(server, { ...graph, nodes: all });
-  const claim = { workerId: "w1", queues: [`${run.graphId}.many`], max: 100, leaseSeconds: 600 };
-  for (;;) {
-    const { tasks } = await server.api<{ tasks: { nodeId: string; attempt: number }[] }>(
-      "POST",
-      "tasks/claim",
-      claim,
-    );
-    if (tasks.length === 0) break;
-    await Promise.all(
-      tasks.map((t) =>
-        server.api("POST", `${run.path}/nodes/${t.nodeId}/success`, { attempt: t.attempt, workerId: "w1" }),
-      ),
-    );
-  }
-  await expect.poll(async () => (await run.state()).status).toBe("COMPLETED");
+  const run = await Run.of(server, wide(2_000));
+  await run.workAll("many");
   expect((await run.state()).seq).toBeGreaterThanOrEqual(10_000);
   await run.open(page);
   await page.getByRole("tab", { name: "Timeline" }).click();

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { expect } from "./fixture";
+import { expect } from "@playwright/test";
 import type { Server } from "./server";
 
 // What the sweep and the pictures show: a company that pays expense claims and ships orders, as one finds it on a day
