@@ -232,8 +232,14 @@ test-web: ## rebuild the console, compare it with web/console.zip, and try it in
 	@if $(node-old); then echo "SKIP: $(node-missing): the console is neither rebuilt nor tried in a browser"; \
 	else $(MAKE) --no-print-directory browser WEB="$(WEB)"; fi
 
+.PHONY: test-web-postgres
+test-web-postgres: node $(web-packages) browser-ready ## try sessions and executions in a browser on PostgreSQL with two processes
+	@$(need-postgres)
+	RENGA_TEST_CONSOLE=$(CURDIR)/web $(GO) test -count=1 -v -timeout 30m -run '^TestTheConsoleOnPostgreSQL$$' ./test
+
+# EXECUTIONS is how many the list has, EVENTS_FOR how many seconds 1,000 updates a second go on.
 .PHONY: bench-web
-bench-web: node $(web-packages) browser-ready ## measure the console in a real browser
+bench-web: node $(web-packages) browser-ready ## measure the console in a real browser (EXECUTIONS=1000000 EVENTS_FOR=60)
 	cd web && npx playwright test --project=bench $(WEB)
 
 # WEB="-g palette" runs some of the tests.

@@ -1,7 +1,10 @@
 package test
 
 import (
+	"encoding/json"
+	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +52,35 @@ func TestTheBenchMeasuresEvents(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// TestTheBenchStoresExecutionsForOthers shows that a server finds what `renga bench` has only stored.
+func TestTheBenchStoresExecutionsForOthers(t *testing.T) {
+	tier.System(t)
+	onSQLite(t)
+	dir := t.TempDir()
+	nothing := []string{"--executions", "0", "--events", "0", "--records", "0"}
+	size := []string{"--tasks", "1", "--finished", "600", "--waiting", "40", "--dir", dir}
+	if out, err := renga(slices.Concat([]string{"bench"}, nothing, size)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c := serve(t, site{dir: filepath.Join(dir, "stored")})
+	for status, want := range map[string]int{"COMPLETED": 601, "ACTIVE": 41} { // with the one that they are copies of
+		resp, err := http.Get(c.url + "/executions?page_size=10&status=" + status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page struct {
+			Total int               `json:"total"`
+			Items []json.RawMessage `json:"items"`
+		}
+		err = json.NewDecoder(resp.Body).Decode(&page)
+		_ = resp.Body.Close()
+		if err != nil || page.Total != want || len(page.Items) != 10 {
+			t.Errorf("%d are %s, %d of them on a page (%v); want %d", page.Total, status, len(page.Items), err, want)
+		}
+	}
+	c.stop()
 }
 
 // TestTheBenchMeasuresRecords shows that the part about records works. With RENGA_BENCH it

@@ -23,18 +23,21 @@ export default defineConfig({
   retries: 0,
   timeout: 120_000,
   expect: { timeout: 30_000 },
-  reporter: [["list"]],
+  reporter: [["list"], ["./test/bars.ts"]],
   use: {
     ...devices["Desktop Chrome"],
     viewport: { width: 1280, height: 800 },
     locale: "en-GB",
     timezoneId: "Europe/Berlin",
     launchOptions,
-    trace: "retain-on-failure",
+    // A picture shows what was wrong in most cases; recording every step costs a third of the time of all tests.
+    screenshot: "only-on-failure",
+    trace: process.env.TRACE ? "retain-on-failure" : "off",
   },
   projects: [
     { name: "tests", testMatch: "**/*.spec.ts" },
-    { name: "bench", testMatch: "**/*.bench.ts", workers: 1 },
+    { name: "postgres", testMatch: ["**/session.spec.ts", "**/execution.spec.ts"] },
+    { name: "bench", testMatch: "**/*.bench.ts", workers: 1, use: { screenshot: "off" } },
     { name: "shots", testMatch: "**/*.shots.ts", workers: 1 },
   ],
 });

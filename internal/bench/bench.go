@@ -56,7 +56,8 @@ Examples:
 
 // FlagHelp is the help of its flags.
 var FlagHelp = map[string]string{
-	"executions":   "Executions in a throughput run; 0 leaves the engine out.",
+	"executions": "Executions in a throughput run; 0 leaves the engine out, and --finished and --waiting are " +
+		"only stored, in DIR/stored.",
 	"tasks":        "Sequential tasks in each execution.",
 	"rounds":       "Throughput runs; the best and the median are printed.",
 	"conns":        "Connections of the worker process.",
@@ -100,7 +101,7 @@ func (c *Command) Run(ctx context.Context) error {
 		}
 	}
 	if c.Executions == 0 {
-		return nil
+		return c.store(ctx, filepath.Join(dir, "stored"))
 	}
 	fmt.Printf("%d executions of %d tasks, %d connections, %d commands a request, synchronous=FULL\n\n",
 		c.Executions, c.Tasks, c.Conns, c.Batch)
@@ -227,6 +228,14 @@ func (c *Command) roundOf(ctx context.Context, w *worker) (float64, error) {
 		return 0, err
 	}
 	return float64(c.Executions) / took.Seconds(), nil
+}
+
+// store fills a database for others to measure with, when that is asked for.
+func (c *Command) store(ctx context.Context, dir string) error {
+	if c.Finished+c.Waiting == 0 {
+		return nil
+	}
+	return fill(ctx, dir, c.Finished, c.Waiting, c.Tasks)
 }
 
 // stored fills a database, then measures start and throughput on it.
