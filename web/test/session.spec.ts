@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixture";
-import type { Server } from "./server";
+import { processes, type Server } from "./server";
 import { withProvider, withTokens } from "./tokens";
 
 const order = `
@@ -80,14 +80,16 @@ test("sign-out-clears", async ({ browser, guard }) => {
     await page.goBack();
     await expect(signInScreen(page)).toBeVisible();
     await expect(page.locator("body")).not.toContainText("secret-17");
-    const stolen = await fetch(`${server.url}/me`, {
-      headers: { Cookie: `${cookie!.name}=${cookie!.value}`, "Sec-Fetch-Site": "same-origin" },
-    });
-    expect(stolen.status).toBe(401);
+    const cookies = { Cookie: `${cookie!.name}=${cookie!.value}`, "Sec-Fetch-Site": "same-origin" };
+    const stolen = async () => (await fetch(`${server.url}/me`, { headers: cookies })).status;
+    // Another process takes it for two seconds more.
+    if (processes === 1) expect(await stolen()).toBe(401);
+    else await expect.poll(async () => [await stolen(), await stolen()]).toEqual([401, 401]);
     // What is refused is written down by and by.
     const actions = async () => {
       const log = await server.api<{ items: { action: string }[] }>("GET", "audit", undefined, bearer);
-      return log.items.map((e) => e.action).filter((a) => a.startsWith("session."));
+      const all = log.items.map((e) => e.action).filter((a) => a.startsWith("session."));
+      return all.filter((a, i) => a !== all[i - 1]);
     };
     await expect.poll(actions).toEqual(["session.refused", "session.closed", "session.opened"]);
     await context.close();
