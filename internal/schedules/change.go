@@ -18,6 +18,9 @@ import (
 // the instants to come.
 var errDue = errors.New("schedules: instants are due")
 
+// errStored says that another process has stored a schedule with the id since somebody looked for one.
+var errStored = errors.New("schedules: the schedule was stored meanwhile")
+
 // change runs a transaction that changes a schedule, when every instant that has come has its outcome.
 func (s *Schedules) change(
 	ctx context.Context, op, tenant, id string, do func(ctx context.Context, tx *sqldb.Tx, now canonical.Stamp) error,
@@ -30,7 +33,10 @@ func (s *Schedules) change(
 			}
 			return do(ctx, tx, now)
 		})
-		if !errors.Is(err, errDue) {
+		switch {
+		case errors.Is(err, errStored):
+			continue
+		case !errors.Is(err, errDue):
 			return err
 		}
 		if err := s.settle(ctx, tenant, id); err != nil {
@@ -114,7 +120,13 @@ func (s *Schedules) create(ctx context.Context, tx *sqldb.Tx, c Caller, r row) (
 	}
 	r.look = r.NextAt
 	note := entry{by: c, action: "schedule.put", id: r.ID, at: r.UpdatedAt}
-	return r.Schedule, s.store(ctx, tx, r.insert(c.Tenant), note)
+	stored, inserted := r.insert(c.Tenant), int64(0)
+	stored.Changed = &inserted
+	err := s.store(ctx, tx, stored, note)
+	if err == nil && inserted == 0 {
+		err = errStored // and the line in the audit log goes with the transaction
+	}
+	return r.Schedule, err
 }
 
 // replace stores another definition of a schedule. Instants that it comes at otherwise count from now on; instants

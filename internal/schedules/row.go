@@ -69,11 +69,12 @@ func lock(ctx context.Context, tx *sqldb.Tx, tenant, id string) (r row, found bo
 	return r, err == nil, err
 }
 
-// insert is the statement that stores a new schedule.
+// insert is the statement that stores a new schedule, unless somebody else has just stored one.
 func (r *row) insert(tenant string) sqldb.Stmt {
 	return sqldb.Stmt{
 		Query: "INSERT INTO schedules_schedule (tenant_id, " + rowColumns +
-			") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+			") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)" +
+			" ON CONFLICT (tenant_id, id) DO NOTHING",
 		Args: r.args(tenant),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -237,6 +238,39 @@ func TestChangesAreInTheAuditLog(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestOneOfThoseWhoStoreAScheduleAtOnceCreatesIt lets several processes store new schedules of the same ids.
+func TestOneOfThoseWhoStoreAScheduleAtOnceCreatesIt(t *testing.T) {
+	onEvery(t, func(t *testing.T, r *rig) {
+		d, err := ParseDefinition([]byte(everyMinute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 20 {
+			var all sync.WaitGroup
+			var made atomic.Int64
+			start := make(chan struct{})
+			for range 8 {
+				other := New(r.db, r.cfg)
+				all.Go(func() {
+					<-start
+					_, created, err := other.Put(t.Context(), ann, fmt.Sprint("s-", i), d)
+					if err != nil {
+						t.Error(err)
+					}
+					if created {
+						made.Add(1)
+					}
+				})
+			}
+			close(start)
+			all.Wait()
+			if made.Load() != 1 {
+				t.Errorf("s-%d was created %d times", i, made.Load())
+			}
 		}
 	})
 }
