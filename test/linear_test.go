@@ -8,23 +8,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-
-	"renga.dev/renga/internal/platform/sqldb/pgtest"
 	"renga.dev/renga/test/tier"
 )
 
 const (
-	linearClients = 16
-	hotChains     = 4  // executions that all clients work on at a time
-	opsPerChain   = 80 // then another takes its place
-	undecided     = time.Minute
+	hotChains   = 4  // executions that all clients work on at a time
+	opsPerChain = 80 // then another takes its place
 )
 
 // TestTheHistoryOfEveryExecutionIsLinearizable lets clients send commands to a few
@@ -37,36 +30,18 @@ func TestTheHistoryOfEveryExecutionIsLinearizable(t *testing.T) {
 	if long() {
 		operations = 20_000
 	}
-	at := newSite(t)
-	sites := []site{at}
-	l := &linear{rand: rand.New(rand.NewPCG(6, 6)), epoch: time.Now()}
-	if postgres() {
-		l.proxy = pgtest.NewProxy(t, at.database)
-		at.database = l.proxy.URL()
-		sites = []site{at, at.beside(t)}
-	}
-	l.rig = newRig(t, 1, sites...)
+	l := &linear{storm: newStorm(t, 6, 100)}
 	for i := range 2 * operations / opsPerChain {
 		l.hands[0].put(chainName(i), chainGraph())
 	}
 	for i := range l.hot {
 		l.renew(l.hands[0].client, i)
 	}
-	var wg sync.WaitGroup
-	var done atomic.Bool
-	for i := range linearClients {
-		c := newClientAt(t, l.home, "client"+strconv.Itoa(i), l.stress)
-		c.roams = rand.New(rand.NewPCG(7, uint64(i)))
-		wg.Go(func() {
-			for !done.Load() && !t.Failed() {
-				l.operate(c)
-			}
-		})
-	}
-	l.trouble(operations)
-	done.Store(true)
-	wg.Wait()
-	l.judge()
+	l.rage(operations, l.operate)
+	l.judge(always(chainModel), func(output any) bool { return output.(opResult).unknown })
+	total := int(l.count.Load())
+	l.atLeast("commands that were accepted", int(l.agreed.Load()), total/16)
+	l.atLeast("waits that were listed", int(l.waits.Load()), total/200)
 	l.end()
 }
 
@@ -94,21 +69,11 @@ func taskName(i int) string { return "t" + strconv.Itoa(i) }
 
 // linear is one run of the test.
 type linear struct {
-	*rig
-	proxy *pgtest.Proxy // before PostgreSQL
-	rand  *rand.Rand    // of the troubles
-	epoch time.Time
-	kills int
-	cuts  int
-
-	mu      sync.Mutex
-	hot     [hotChains]*hotChain
-	history []porcupine.Operation
-	count   atomic.Int64
-	chains  atomic.Int64 // that were created
-	waits   atomic.Int64 // that were listed
-	agreed  atomic.Int64 // commands that were accepted
-	unknown atomic.Int64
+	*storm
+	hot    [hotChains]*hotChain
+	chains atomic.Int64 // that were created
+	waits  atomic.Int64 // that were listed
+	agreed atomic.Int64 // commands that were accepted
 }
 
 // hotChain is an execution that clients work on, and what they guess of it.
@@ -155,16 +120,12 @@ func (l *linear) operate(c *client) {
 		l.renew(c, place)
 	}
 	q := l.choose(c.roams, x)
-	called := time.Since(l.epoch)
+	called := l.now()
 	a, ok := l.ask(c, q)
 	if !ok {
 		return
 	}
-	op := porcupine.Operation{Input: q, Output: a, Call: int64(called), Return: int64(time.Since(l.epoch))}
-	l.mu.Lock()
-	l.history = append(l.history, op)
-	l.mu.Unlock()
-	l.count.Add(1)
+	l.note("execution "+q.execution, q, a, called)
 	if a.accepted {
 		l.agreed.Add(1)
 	}
@@ -243,7 +204,6 @@ func (l *linear) ask(c *client, q asked) (opResult, bool) {
 			l.t.Errorf("%s was not answered: %v\n%s", r.path(), err, l.logs())
 			return opResult{}, false
 		case !errors.Is(err, errNobody) && c.roams.IntN(2) == 0:
-			l.unknown.Add(1)
 			return opResult{unknown: true}, true
 		}
 	}
@@ -285,95 +245,4 @@ func chainOf(v view) chain {
 		}
 	}
 	return c
-}
-
-// trouble kills and cuts until there are enough operations.
-func (l *linear) trouble(operations int64) {
-	places := []pgtest.Cut{pgtest.Before, pgtest.During, pgtest.AfterAnswer}
-	if l.proxy != nil {
-		random := rand.New(rand.NewPCG(8, 8))
-		l.proxy.Choose(func(int) pgtest.Cut {
-			if random.IntN(40) > 0 {
-				return pgtest.Whole
-			}
-			return places[random.IntN(len(places))]
-		})
-	}
-	for i := 0; l.count.Load() < operations && !l.t.Failed(); i++ {
-		l.answers(100 + l.rand.Int64N(100))
-		if l.proxy != nil && i%2 == 0 {
-			l.proxy.Sever()
-			continue
-		}
-		server := l.rand.IntN(len(l.servers))
-		l.servers[server].signal(syscall.SIGKILL)
-		l.lose(server)
-		l.start(server)
-		l.kills++
-	}
-	if l.proxy == nil {
-		return
-	}
-	l.proxy.Choose(nil)
-	for _, place := range places {
-		l.cuts += l.proxy.Cuts(place)
-	}
-}
-
-// judge asks the checker about every execution.
-func (l *linear) judge() {
-	last := int64(time.Since(l.epoch))
-	parts := map[string][]porcupine.Operation{}
-	met := 0
-	for i, op := range l.history {
-		if op.Output.(opResult).unknown {
-			op.Return = last // its client goes on, it may still take effect
-		}
-		op.ClientId = i
-		id := op.Input.(asked).execution
-		for _, other := range parts[id] {
-			if other.Call < op.Return && op.Call < other.Return {
-				met++
-				break
-			}
-		}
-		parts[id] = append(parts[id], op)
-	}
-	began := time.Now()
-	for id, history := range parts {
-		switch porcupine.CheckOperationsTimeout(chainModel, history, undecided) {
-		case porcupine.Illegal:
-			l.t.Errorf("the history of execution %s is not linearizable:\n%s", id, story(history))
-		case porcupine.Unknown:
-			l.t.Errorf("the checker did not decide on the %d operations of execution %s within %v", len(history), id,
-				undecided)
-		}
-	}
-	l.t.Logf("%d operations on %d executions, %d at the same time as another, %d accepted, %d with unknown outcome; "+
-		"%d kills, %d cuts around a COMMIT; checked in %v",
-		len(l.history), len(parts), met, l.agreed.Load(), l.unknown.Load(), l.kills, l.cuts, round(time.Since(began)))
-	atLeast := func(what string, got, want int) {
-		if got < want {
-			l.t.Errorf("too weak: %d %s, want at least %d", got, what, want)
-		}
-	}
-	atLeast("operations at the same time as another", met, len(l.history)/2)
-	atLeast("commands that were accepted", int(l.agreed.Load()), len(l.history)/16)
-	atLeast("operations with unknown outcome", int(l.unknown.Load()), len(l.history)/1000)
-	atLeast("waits that were listed", int(l.waits.Load()), len(l.history)/200)
-	atLeast("kills", l.kills, len(l.history)/1000)
-	if l.proxy != nil {
-		atLeast("cuts", l.cuts, len(l.history)/500)
-	}
-}
-
-// story tells a history in the order of the calls.
-func story(history []porcupine.Operation) string {
-	slices.SortFunc(history, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
-	var out strings.Builder
-	for _, op := range history {
-		q := op.Input.(asked)
-		fmt.Fprintf(&out, "%12d – %12d %s t%d: %+v\n", op.Call/1000, op.Return/1000, q.command, q.task, op.Output)
-	}
-	return out.String()
 }
