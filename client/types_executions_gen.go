@@ -421,13 +421,29 @@ func (c StartExecution) parts() parts {
 	}
 }
 
+// WaitsFor: what makes it go on: somebody who resumes it (`person`), the message in `awaits`
+// (`message`), or the time: a Wait with `for` succeeds by itself at `waitUntil` (`timer`).
+// Whoever may resume it may do so in any case.
+type WaitsFor string
+
+// The values of WaitsFor.
+const (
+	WaitsForPerson  WaitsFor = "person"
+	WaitsForMessage WaitsFor = "message"
+	WaitsForTimer   WaitsFor = "timer"
+)
+
 // NodeWait: a node that waits for somebody.
 type NodeWait struct {
-	ExecutionID   string `json:"executionId"`
-	NodeID        string `json:"nodeId"`
-	GraphID       string `json:"graphId"`
-	BusinessKey   string `json:"businessKey,omitempty"`
-	CorrelationID string `json:"correlationId,omitempty"`
+	ExecutionID string `json:"executionId"`
+	NodeID      string `json:"nodeId"`
+	GraphID     string `json:"graphId"`
+	// What makes it go on: somebody who resumes it (`person`), the message in `awaits`
+	// (`message`), or the time: a Wait with `for` succeeds by itself at `waitUntil` (`timer`).
+	// Whoever may resume it may do so in any case.
+	WaitsFor      WaitsFor `json:"waitsFor"`
+	BusinessKey   string   `json:"businessKey,omitempty"`
+	CorrelationID string   `json:"correlationId,omitempty"`
 	// When it began to wait.
 	Since time.Time `json:"since"`
 	// When it ends by itself.

@@ -38,11 +38,19 @@ func (c *waitsCmd) Run(ctx context.Context, r *remote) error {
 		_ = json.Unmarshal(w.Prompt, &prompt) // that of a worker may be anything
 		return []any{
 			w.ExecutionID, w.NodeID, w.GraphID, w.BusinessKey, w.Since, w.WaitUntil, number(w.Reminders), prompt.Title,
-			listed(assignees(w.Assignees), with("message ", awaited(w.Awaits))),
+			listed(assignees(w.Assignees), with("message ", awaited(w.Awaits)), timer(w.WaitsFor)),
 		}
 	}))(r.Waits.List(ctx, client.WaitFilter{
 		GraphID: c.Graph, NodeID: c.Node, Mine: c.Assignee != nil, From: from,
 	}, c.at()))
+}
+
+// timer says that nobody needs to resume a node.
+func timer(what client.WaitsFor) string {
+	if what == client.WaitsForTimer {
+		return "timer"
+	}
+	return ""
 }
 
 // awaited is the message that a node waits for.

@@ -43,7 +43,11 @@ func (c *executionWhyCmd) Run(ctx context.Context, r *remote) error {
 	if err != nil {
 		return err
 	}
-	w := explainExecution(e, accepted, refused, r.now())
+	timers, err := r.timers(ctx, e)
+	if err != nil {
+		return err
+	}
+	w := explainExecution(e, accepted, refused, timers, r.now())
 	w.Total = more + refusals
 	w.explainRefusals(e, refused, refusals)
 	return r.print(w, w.print)
@@ -58,6 +62,8 @@ type why struct {
 	Commands    []logged            `json:"commands"`          // around the end, in order
 	Total       int                 `json:"total"`             // commands in all
 	LateResults []client.LateResult `json:"lateResults,omitzero"`
+
+	timers []string // nodes
 }
 
 // How many commands are shown: the accepted ones up to the decisive one, and of the refused the first after it and the
@@ -67,8 +73,29 @@ const (
 	toldRefused  = 20
 )
 
-func explainExecution(e *client.Execution, accepted, refused []logged, now time.Time) *why {
-	w := &why{ExecutionID: e.ExecutionID, Status: e.Status, LateResults: e.LateResults}
+// timers are the nodes that wait for nobody, but for a time, as the graph says.
+func (r *remote) timers(ctx context.Context, e *client.Execution) (names []string, err error) {
+	if !slices.ContainsFunc(e.Nodes, mayBeTimer) {
+		return nil, nil
+	}
+	g, err := r.Graphs.Get(ctx, e.GraphID, e.GraphVersion)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range g.Nodes {
+		if node := e.Node(n.NodeID); n.For != "" && node != nil && mayBeTimer(*node) {
+			names = append(names, n.NodeID)
+		}
+	}
+	return names, nil
+}
+
+func mayBeTimer(n client.Node) bool {
+	return n.Type == "Wait" && n.Status == client.NodeWaiting && n.Awaits == nil && !n.WaitUntil.IsZero()
+}
+
+func explainExecution(e *client.Execution, accepted, refused []logged, timers []string, now time.Time) *why {
+	w := &why{ExecutionID: e.ExecutionID, Status: e.Status, LateResults: e.LateResults, timers: timers}
 	decisive := -1
 	for i, d := range accepted {
 		if d.LastSeq > 0 && d.Command != "ArchiveExecution" {
@@ -237,7 +264,10 @@ func (w *why) explainActive(e *client.Execution, now time.Time) {
 	}
 	w.add("It is ACTIVE, started %s ago.", span(now.Sub(e.StartedAt)))
 	for i := range e.Nodes {
-		if text := waitsFor(e, &e.Nodes[i]); text != "" {
+		if n := &e.Nodes[i]; slices.Contains(w.timers, n.NodeID) {
+			w.add("Node %s is a timer and goes on by itself at %s; to go on sooner: renga execution resume %s %s.",
+				n.NodeID, instant(n.WaitUntil), e.ExecutionID, n.NodeID)
+		} else if text := waitsFor(e, n); text != "" {
 			w.add("Node %s %s.", e.Nodes[i].NodeID, text)
 		}
 	}

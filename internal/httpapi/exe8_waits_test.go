@@ -48,6 +48,25 @@ func TestNodesThatWaitAreListed(t *testing.T) {
 	s.get("/waits?page_size=10&nodeId=pay&cursor=" + first.text("next")).is(422)
 }
 
+// EXE-8: the list of waits tells a node that waits for people from one for a message and from a timer, in
+// whatever version its execution has the graph.
+func TestWaitsSayWhatTheyAreFor(t *testing.T) {
+	s := newServer(t)
+	e := s.started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"all","type":"Fork"},
+		{"nodeId":"ask","type":"Wait","timeout":"2h","waitKey":"k"},{"nodeId":"later","type":"Wait","for":"2h"},
+		{"nodeId":"paid","type":"Wait","timeout":"2h","message":{"name":"paid"}},
+		{"nodeId":"join","type":"Join"},{"nodeId":"ok","type":"Success"}],
+		"edges":[{"from":"start","to":"all"},{"from":"all","to":"ask"},{"from":"all","to":"later"},
+			{"from":"all","to":"paid"},{"from":"ask","to":"join"},{"from":"later","to":"join"},
+			{"from":"paid","to":"join"},{"from":"join","to":"ok"}]}`)
+	s.started(`{"nodes":[{"nodeId":"start","type":"Start"},{"nodeId":"later","type":"Wait","timeout":"2h"},
+		{"nodeId":"ok","type":"Success"}],"edges":[{"from":"start","to":"later"},{"from":"later","to":"ok"}]}`)
+	for node, want := range map[string]string{"ask": "person", "later": "timer", "paid": "message"} {
+		s.get("/waits?nodeId="+node).is(200).has("items.0.executionId", e.id).has("items.0.waitsFor", want)
+	}
+	s.get("/waits?nodeId=later").is(200).has("total", "2").has("items.1.waitsFor", "person")
+}
+
 // EXE-8: executions are found by what waits in them, from the commit that made it wait to the one that made it go on.
 func TestExecutionsAreFoundByWhatWaits(t *testing.T) {
 	s := newServer(t)

@@ -16,6 +16,7 @@ type waitView struct {
 	ExecutionID   flow.ID         `json:"executionId"`
 	NodeID        string          `json:"nodeId"`
 	GraphID       string          `json:"graphId"`
+	WaitsFor      string          `json:"waitsFor"`
 	BusinessKey   string          `json:"businessKey,omitzero"`
 	CorrelationID string          `json:"correlationId,omitzero"`
 	Since         flow.Time       `json:"since"`
@@ -88,9 +89,15 @@ func (q query) afterWait(sealed *seal.Sealer, p *rest.Page) (at engine.WaitRow) 
 
 func showWait(w *engine.WaitRow) waitView {
 	v := waitView{
-		ExecutionID: w.ID, NodeID: w.Node, GraphID: w.GraphID, BusinessKey: w.BusinessKey,
+		ExecutionID: w.ID, NodeID: w.Node, GraphID: w.GraphID, WaitsFor: "person", BusinessKey: w.BusinessKey,
 		CorrelationID: w.CorrelationID, Since: w.Since, Until: w.Until, Reminders: w.Reminders, RemindAt: w.RemindAt,
 		WaitKey: w.WaitKey, Prompt: w.Prompt, Assignees: w.Assignees, Awaits: w.Awaits,
+	}
+	switch {
+	case w.Awaits != nil:
+		v.WaitsFor = "message"
+	case w.Timer:
+		v.WaitsFor = "timer"
 	}
 	if w.PromptRef.Seq != 0 {
 		v.PromptRef = &dataRef{w.PromptRef.Seq, w.PromptRef.Size}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"reflect"
+	"slices"
 
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/workflow/flow"
@@ -22,6 +23,10 @@ type WaitRow struct {
 	PromptRef PromptRef
 	Assignees *flow.Assignees
 	Awaits    *flow.Awaited // the message that resumes it; nil: none does
+
+	// When it is read in a list.
+	GraphVersion int
+	Timer        bool // it goes on by itself at Until
 
 	// Of its execution, when it is read or written.
 	ID            flow.ID
@@ -65,7 +70,40 @@ type WaitQuery struct {
 // Waits is a page of the nodes that wait, the longest waiting first, and how many there are in all.
 func (r *Reads) Waits(ctx context.Context, q WaitQuery) ([]WaitRow, int, error) {
 	rows, total, err := r.store.Waits(ctx, q)
-	return rows, total, fault.Wrap("engine.waits", err)
+	if err != nil {
+		return nil, 0, fault.Wrap("engine.waits", err)
+	}
+	graphs := map[planKey]*flow.Graph{}
+	for i := range rows {
+		w := &rows[i]
+		if w.Until == 0 || w.Awaits != nil {
+			continue
+		}
+		if w.Timer, err = r.isTimer(ctx, w, graphs); err != nil {
+			return nil, 0, err
+		}
+	}
+	return rows, total, nil
+}
+
+// isTimer reports whether a node that waits is a Wait with a time after which it succeeds, as its graph says. What was
+// read of graphs before is in graphs.
+func (r *Reads) isTimer(ctx context.Context, w *WaitRow, graphs map[planKey]*flow.Graph) (bool, error) {
+	key := planKey{w.Tenant, w.GraphID, w.GraphVersion}
+	if graphs[key] == nil {
+		row, err := r.Graph(ctx, w.Tenant, w.GraphID, w.GraphVersion)
+		if err != nil {
+			return false, err
+		}
+		g, err := flow.ParseGraph(row.Body, false)
+		if err != nil {
+			return false, fault.Wrap("engine.waits", err)
+		}
+		graphs[key] = &g
+	}
+	return slices.ContainsFunc(graphs[key].Nodes, func(n flow.NodeSpec) bool {
+		return n.NodeID == w.Node && n.For != 0
+	}), nil
 }
 
 // AssigneeNames are users, roles and groups as a list of waits finds them.

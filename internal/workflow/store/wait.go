@@ -92,6 +92,7 @@ func (s *Store) Waits(ctx context.Context, q engine.WaitQuery) (page []engine.Wa
 				return err
 			}
 			w.ID, w.BusinessKey, w.CorrelationID = h.ID, h.BusinessKey, h.CorrelationID
+			w.GraphVersion = h.GraphVersion
 		}
 		return nil
 	})
