@@ -16,6 +16,13 @@ const before: Graph = {
   ],
 };
 
+test("an edge with another condition has changed, and is in the union once", () => {
+  const edge = { from: "pay", to: "old", when: "output.ok" };
+  const d = diffGraphs(before, { ...before, edges: before.edges.map((e) => (e.to === "old" ? edge : e)) });
+  expect(d.edges).toEqual([{ edge, tone: "changed", index: 1, was: { from: "pay", to: "old" } }]);
+  expect(d.union.edges).toHaveLength(3);
+});
+
 test("nodes and edges are added, removed and changed, and the union has all of them", () => {
   const after: Graph = {
     nodes: [

@@ -10,7 +10,16 @@ export interface GraphDiff {
   union: Graph;
   /** What became of a node; nodes that are as they were are not in it. */
   tones: Map<string, Tone>;
-  edges: { edge: GraphEdge; tone: "added" | "removed" }[];
+  /** What became of edges, with the place of each in the union; one that changed is in it once, as it is now. */
+  edges: EdgeDiff[];
+}
+
+export interface EdgeDiff {
+  edge: GraphEdge;
+  tone: Tone;
+  index: number;
+  /** What a changed edge was. */
+  was?: GraphEdge;
 }
 
 /** What became of the nodes and edges of a graph. */
@@ -27,10 +36,20 @@ export function diffGraphs(before: Graph, after: Graph): GraphDiff {
   for (const n of gone) tones.set(n.nodeId, "removed");
   const left = new Map<string, GraphEdge[]>();
   for (const e of before.edges) left.set(edgeKey(e), [...(left.get(edgeKey(e)) ?? []), e]);
-  const edges: GraphDiff["edges"] = [];
-  for (const e of after.edges) if (!left.get(edgeKey(e))?.pop()) edges.push({ edge: e, tone: "added" });
+  const fresh: EdgeDiff[] = [];
+  after.edges.forEach((edge, index) => {
+    if (!left.get(edgeKey(edge))?.pop()) fresh.push({ edge, tone: "added", index });
+  });
+  // One that joins the same nodes as before, on another end or condition, has changed.
   const removed = [...left.values()].flat();
-  for (const edge of removed) edges.push({ edge, tone: "removed" });
+  const edges = fresh.map((e): EdgeDiff => {
+    const at = removed.findIndex((r) => r.from === e.edge.from && r.to === e.edge.to);
+    const was = removed[at];
+    if (!was) return e;
+    removed.splice(at, 1);
+    return { ...e, tone: "changed", was };
+  });
+  removed.forEach((edge, i) => edges.push({ edge, tone: "removed", index: after.edges.length + i }));
   return {
     union: { nodes: [...after.nodes, ...gone], edges: [...after.edges, ...removed] },
     tones,

@@ -27,8 +27,8 @@ export function Find({
       <input
         ref={input}
         value={part}
-        placeholder={t.findLabel}
-        aria-label={t.findLabel}
+        placeholder={t.find}
+        aria-label={t.find}
         role="combobox"
         aria-expanded={found.length > 0}
         aria-controls="graph-found"
@@ -51,7 +51,7 @@ export function Find({
       <button type="button" className="button quiet small icon" aria-label={w.do.close} onClick={onClose}>
         ✕
       </button>
-      <ul id="graph-found" role="listbox" aria-label={t.findLabel}>
+      <ul id="graph-found" role="listbox" aria-label={t.find}>
         {found.map((id, i) => (
           <li
             key={id}

@@ -4,6 +4,7 @@ import { guide, stepOf, type Place } from "../../flow/guide";
 import type { Layout, Placed } from "../../flow/layout";
 import type { Graph as GraphSpec, NodeState } from "../../flow/types";
 import { nodeLive } from "../../flow/types";
+import type { Tone } from "../../flow/versions";
 import { Button, Icon, usePageKey } from "../../kit";
 import { useLocale, usePageWords, useWords } from "../../words";
 import { Far } from "./Far";
@@ -11,7 +12,7 @@ import { Find } from "./Find";
 import "./graph.css";
 import { Lines } from "./Lines";
 import { Minimap } from "./Minimap";
-import { FoldNode, NodeBox, type Tone } from "./NodeBox";
+import { FoldNode, NodeBox } from "./NodeBox";
 import { useLayout, type Drawing } from "./useLayout";
 import { usePointer } from "./usePointer";
 import { useView } from "./useView";
@@ -30,6 +31,8 @@ export interface GraphProps {
   onFold?: ((fork: string, folded: boolean) => void) | undefined;
   /** Of versions that are compared: what became of a node. */
   tones?: ReadonlyMap<string, Tone> | undefined;
+  /** And of an edge, by its place in the graph. */
+  edgeTones?: ReadonlyMap<number, Tone> | undefined;
 }
 
 const none: readonly NodeState[] = [];
@@ -44,18 +47,19 @@ export function Graph({
   choice = noChoice,
   onFold,
   tones,
+  edgeTones,
 }: GraphProps) {
   const t = usePageWords(text);
   const w = useWords();
   const locale = useLocale();
   const [wide] = useState(() => innerWidth > 760);
-  const drawing = useLayout(graph, states, choice, wide);
+  const drawing = useLayout(graph, states, choice, wide, (edgeTones?.size ?? 0) > 0);
   const control = useView(drawing?.layout);
   const [place, setPlace] = useState<Place>();
   const [finding, setFinding] = useState(false);
   const byId = useMemo(() => new Map(states.map((n) => [n.nodeId, n])), [states]);
   const ways = useMemo(() => waysOf(graph, states), [graph, states]);
-  const { container, world, frame, set, move, area } = control;
+  const { container, world, frame, move, area } = control;
   const cursor = place?.id;
   const at = cursor ?? selected;
   const setCursor = (id: string) => setPlace({ id, trail: [] });
@@ -77,9 +81,7 @@ export function Graph({
     if (box) onFold?.(box.fork, false);
     else onSelect?.(id);
   };
-  const fitAll = () => {
-    if (drawing) set(fit(drawing.layout, area()));
-  };
+  const fitAll = () => control.fitAll();
   const find = (id: string) => {
     setFinding(false);
     const around = drawing?.folded.hidden.get(id);
@@ -107,8 +109,8 @@ export function Graph({
     const hit = hitOf(drawing.layout, (point.x - v.x) / v.k, (point.y - v.y) / v.k);
     if (hit !== undefined) open(hit);
   });
-  usePageKey("f", fitAll);
-  usePageKey("/", () => setFinding(true));
+  usePageKey("f", fitAll, t.fit);
+  usePageKey("/", () => setFinding(true), t.find);
 
   const keys = (e: KeyboardEvent) => {
     if (e.target !== e.currentTarget || e.nativeEvent.isComposing || !drawing) return;
@@ -168,6 +170,7 @@ export function Graph({
                   layout={drawing.layout}
                   direction={drawing.direction}
                   ways={ways}
+                  tones={edgeTones}
                   part={frame.part}
                   texts={frame.texts}
                 />
@@ -217,7 +220,7 @@ export function Graph({
           small
           className="icon"
           aria-label={t.find}
-          title={t.find}
+          title={`${t.find} (/)`}
           onClick={() => setFinding(true)}
         >
           <Icon name="search" size={14} />
@@ -227,7 +230,7 @@ export function Graph({
           small
           className="icon"
           aria-label={t.zoomOut}
-          title={t.zoomOut}
+          title={`${t.zoomOut} (−)`}
           onClick={() => zoom(0.8)}
         >
           <Icon name="minus" size={14} />
@@ -237,12 +240,19 @@ export function Graph({
           small
           className="icon"
           aria-label={t.zoomIn}
-          title={t.zoomIn}
+          title={`${t.zoomIn} (+)`}
           onClick={() => zoom(1.25)}
         >
           <Icon name="plus" size={14} />
         </Button>
-        <Button kind="quiet" small className="icon" aria-label={t.fit} title={t.fit} onClick={fitAll}>
+        <Button
+          kind="quiet"
+          small
+          className="icon"
+          aria-label={t.fit}
+          title={`${t.fit} (f)`}
+          onClick={fitAll}
+        >
           <Icon name="fit" size={14} />
         </Button>
       </div>
@@ -341,7 +351,8 @@ function useFirstSight(
       const whole = fit(layout, a);
       const focus =
         whole.k >= 0.5 || (whole.k > 0.1 && layout.nodes.length > 200) ? undefined : focusOf(layout, states);
-      control.set(focus ? fill(centreOn(focus, 0.75, a), layout, a) : whole);
+      if (focus) control.set(fill(centreOn(focus, 0.75, a), layout, a));
+      else control.fitAll();
       return;
     }
     // What was nearest to the middle stays where it is.

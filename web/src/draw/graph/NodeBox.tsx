@@ -2,6 +2,7 @@ import { memo } from "react";
 import type { FoldBox } from "../../flow/fold";
 import type { Placed } from "../../flow/layout";
 import { nodeEnded, type GraphNode, type NodeState } from "../../flow/types";
+import type { Tone } from "../../flow/versions";
 import { cx, iconPath, showDuration, stateIcon, useNow } from "../../kit";
 import { usePrefs } from "../../prefs";
 import { useLocale, usePageWords, useWords } from "../../words";
@@ -10,8 +11,6 @@ import { text } from "./words";
 
 /** How much wider a bold text is. */
 const bold = 1.1;
-
-export type Tone = "added" | "removed" | "changed";
 
 export interface NodeBoxProps {
   at: Placed;
@@ -25,6 +24,7 @@ export interface NodeBoxProps {
 /** A node as a person reads it: its name, the sign of its type, and its state as icon, word, colour and form. */
 export const NodeBox = memo(function NodeBox({ at, node, state, cursor, selected, tone }: NodeBoxProps) {
   const w = useWords();
+  const t = usePageWords(text);
   const { width, height } = at;
   const retry = state?.status === "CREATED" && state.retryAt !== undefined;
   const status = state?.status ?? "";
@@ -32,7 +32,8 @@ export const NodeBox = memo(function NodeBox({ at, node, state, cursor, selected
   const progress = state?.status === "RUNNING" ? state.progress : undefined;
   const inset = node.type === "Task" || node.type === "Wait" ? 12 : 16;
   const room = width - inset * 2 - 16;
-  const word = status === "" ? node.type : (w.status[status] ?? status);
+  const stands = tone ? `${t.tones[tone]} · ${node.type}` : node.type;
+  const word = status === "" ? stands : (w.status[status] ?? status);
   return (
     <g
       transform={`translate(${at.x - width / 2} ${at.y - height / 2})`}
@@ -46,7 +47,7 @@ export const NodeBox = memo(function NodeBox({ at, node, state, cursor, selected
       data-type={node.type}
       data-status={status}
     >
-      <title>{`${node.nodeId} · ${node.type}${status === "" ? "" : ` · ${word}`}`}</title>
+      <title>{[node.nodeId, ...(status === "" ? [] : [node.type]), word].join(" · ")}</title>
       {(cursor || selected) && (
         <path
           className={cx("gring", selected && "chosen")}

@@ -16,26 +16,36 @@ export interface Drawing {
   direction: Direction;
 }
 
-/** The layout of a graph with its folds. The last one stays until the next is there. */
+/**
+ * The layout of a graph with its folds; marked: something is written at edges without a condition, too. The last one
+ * stays until the next is there.
+ */
 export function useLayout(
   graph: Graph,
   states: readonly NodeState[],
   choice: FoldChoice,
   wide: boolean,
+  marked: boolean,
 ): Drawing | undefined {
   const blocks = useMemo(() => blocksOf(graph), [graph]);
   const folded = useMemo(() => fold(graph, states, choice, blocks), [graph, states, choice, blocks]);
-  const direction = useMemo(() => directionOf(graph, wide), [graph, wide]);
+  const direction = useMemo(() => directionOf(graph, wide, marked), [graph, wide, marked]);
   // States change often, and the picture with them seldom: only what is drawn counts.
-  const key = JSON.stringify([direction, folded.nodes.map((n) => n.id), folded.edges.map((e) => e.index)]);
+  const key = JSON.stringify([
+    direction,
+    marked,
+    folded.nodes.map((n) => n.id),
+    folded.edges.map((e) => e.index),
+  ]);
   const shape = useMemo(
-    () => ({ key, nodes: folded.nodes, edges: folded.edges, direction, graph }),
+    () => ({ key, nodes: folded.nodes, edges: folded.edges, direction, marked, graph }),
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [key, graph],
   );
   const small = shape.nodes.length <= atOnce;
   const direct = useMemo(
-    () => (small ? layout(boxes(shape), shape.edges, optionsOf(shape.edges, direction)) : undefined),
+    () =>
+      small ? layout(boxes(shape), shape.edges, optionsOf(shape.edges, direction, shape.marked)) : undefined,
     [shape, small, direction],
   );
   const [made, setMade] = useState<{ of: typeof shape; layout: Layout }>();
@@ -43,7 +53,7 @@ export function useLayout(
   useEffect(() => {
     if (direct) return;
     const steps = layoutSteps(boxes(shape), shape.edges, {
-      ...optionsOf(shape.edges, shape.direction),
+      ...optionsOf(shape.edges, shape.direction, shape.marked),
       now: () => performance.now(),
     });
     let timer = setTimeout(function step() {
@@ -66,20 +76,20 @@ function boxes(shape: { nodes: Folded["nodes"] }) {
 }
 
 /** Room between ranks for what is written at edges. */
-function optionsOf(edges: Folded["edges"], direction: Direction): LayoutOptions {
-  const labels = edges.some((e) => e.when !== undefined || e.on !== "success");
+function optionsOf(edges: Folded["edges"], direction: Direction, marked: boolean): LayoutOptions {
+  const labels = marked || edges.some((e) => e.when !== undefined || e.on !== "success");
   if (direction === "down") return { direction, rankGap: labels ? 60 : 44 };
   return { direction, rankGap: labels ? labelWidth + 24 : 56 };
 }
 
 /** Where the flow goes: as it fills the room better. It depends on the graph alone, so that it does not turn. */
-function directionOf(graph: Graph, wide: boolean): Direction {
+function directionOf(graph: Graph, wide: boolean, marked: boolean): Direction {
   if (!wide || graph.nodes.length > atOnce) return "down";
   const folded = fold(graph);
   const of = { nodes: folded.nodes };
   const room = { width: 900, height: 420 };
   const scale = (direction: Direction) => {
-    const l = layout(boxes(of), folded.edges, optionsOf(folded.edges, direction));
+    const l = layout(boxes(of), folded.edges, optionsOf(folded.edges, direction, marked));
     return Math.min(1, room.width / l.width, room.height / l.height);
   };
   return scale("right") >= scale("down") ? "right" : "down";

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import { grow, holds, keepInSight, sight, textScale } from "./view";
+import { fit, grow, holds, keepInSight, sight, textScale } from "./view";
 import type { Area, Rect, View } from "./view";
 
 /** What is drawn in full: a part around what is in sight, and whether texts can be read. */
@@ -18,6 +18,8 @@ export interface ViewControl {
   view: () => View | undefined;
   area: () => Area;
   set: (next: View) => void;
+  /** Shows the whole drawing, and again when the room changes, until somebody moves it. */
+  fitAll: () => void;
   move: (change: (v: View) => View) => void;
   /** Called after each change, without a render. */
   onView: (listener: (v: View, area: Area) => void) => () => void;
@@ -30,6 +32,9 @@ export function useView(drawing: Area | undefined): ViewControl {
   const current = useRef<View>(undefined);
   const shown = useRef<Frame>(undefined);
   const size = useRef<Area | undefined>(drawing);
+  const whole = useRef(false);
+  /** The room when the view was made. */
+  const room = useRef<Area>(undefined);
   const listeners = useRef(new Set<(v: View, area: Area) => void>());
   const [frame, setFrame] = useState<Frame>();
 
@@ -46,6 +51,7 @@ export function useView(drawing: Area | undefined): ViewControl {
     const v = current.current;
     if (!v) return;
     const a = area();
+    room.current = a;
     const k = Math.round(v.k * 1e4) / 1e4;
     world.current?.setAttribute("transform", `translate(${v.x.toFixed(1)} ${v.y.toFixed(1)}) scale(${k})`);
     const seen = sight(v, a);
@@ -61,19 +67,34 @@ export function useView(drawing: Area | undefined): ViewControl {
 
   const set = useCallback(
     (next: View) => {
+      const old = current.current;
       current.current = size.current ? keepInSight(next, size.current, area()) : next;
+      if (!old || !same(old, current.current)) whole.current = false;
       apply();
     },
     [apply, area],
   );
 
+  const fitAll = useCallback(() => {
+    if (!size.current) return;
+    current.current = fit(size.current, area());
+    whole.current = true;
+    apply();
+  }, [apply, area]);
+
   useEffect(() => {
     const el = container.current;
     if (!el) return;
-    const watch = new ResizeObserver(() => apply());
+    const watch = new ResizeObserver(() => {
+      const [v, was, is] = [current.current, room.current, area()];
+      if (whole.current) fitAll();
+      // What was in the middle stays there.
+      else if (v && was)
+        set({ ...v, x: v.x + (is.width - was.width) / 2, y: v.y + (is.height - was.height) / 2 });
+    });
     watch.observe(el);
     return () => watch.disconnect();
-  }, [apply]);
+  }, [area, fitAll, set]);
 
   const view = useCallback(() => current.current, []);
   const move = useCallback(
@@ -90,5 +111,9 @@ export function useView(drawing: Area | undefined): ViewControl {
     },
     [area],
   );
-  return { container, world, frame, view, area, set, move, onView };
+  return { container, world, frame, view, area, set, fitAll, move, onView };
+}
+
+function same(a: View, b: View): boolean {
+  return a.x === b.x && a.y === b.y && a.k === b.k;
 }

@@ -1,18 +1,18 @@
-import { catalogue } from "../../words";
+import { catalogue, counted } from "../../words";
 
 export const text = catalogue(
   {
-    label: (n: string) => `Graph of ${n} nodes. Arrow keys walk along the edges, Enter opens a node.`,
-    fit: "Fit (f)",
-    zoomIn: "Zoom in (+)",
-    zoomOut: "Zoom out (−)",
-    find: "Find a node (/)",
-    findLabel: "Find a node",
+    label: (n: string) =>
+      `Graph of ${counted(n, "node", "nodes")}. Arrow keys walk along the edges, Enter opens a node.`,
+    fit: "Fit",
+    zoomIn: "Zoom in",
+    zoomOut: "Zoom out",
+    find: "Find a node",
     findNone: "No node has this in its name.",
     map: "Overview of the graph",
     unfold: (fork: string) => `Unfold the branches of ${fork}`,
     fold: (fork: string) => `Fold the branches of ${fork}`,
-    branches: (n: string) => `${n} branches`,
+    branches: (n: string) => counted(n, "branch", "branches"),
     counts: {
       failed: (n: string) => `${n} failed`,
       waiting: (n: string) => `${n} waiting`,
@@ -29,16 +29,16 @@ export const text = catalogue(
     leaseOver: "lease is over",
     ends: (d: string) => `${d} left`,
     joined: (a: string, b: string) => `${a} of ${b}`,
+    tones: { added: "+ added", removed: "− removed", changed: "~ changed" },
     on: { failure: "on failure", timeout: "on timeout" } as Record<string, string>,
     was: { false: "was false", skipped: "not asked", taken: "was true" } as Record<string, string>,
   },
   {
     label: (n) => `${n} 個のノードのグラフ。矢印キーで辺に沿って移動し、Enter でノードを開きます。`,
-    fit: "全体を表示 (f)",
-    zoomIn: "拡大 (+)",
-    zoomOut: "縮小 (−)",
-    find: "ノードを検索 (/)",
-    findLabel: "ノードを検索",
+    fit: "全体を表示",
+    zoomIn: "拡大",
+    zoomOut: "縮小",
+    find: "ノードを検索",
     findNone: "名前が一致するノードはありません。",
     map: "グラフの全体図",
     unfold: (fork) => `${fork} の分岐を展開`,
@@ -60,6 +60,7 @@ export const text = catalogue(
     leaseOver: "リース切れ",
     ends: (d) => `残り ${d}`,
     joined: (a, b) => `${b} 中 ${a}`,
+    tones: { added: "+ 追加", removed: "− 削除", changed: "~ 変更" },
     on: { failure: "失敗時", timeout: "時間切れ時" },
     was: { false: "偽でした", skipped: "評価せず", taken: "真でした" },
   },

@@ -1,4 +1,4 @@
-import { catalogue } from "../../words";
+import { catalogue, counted } from "../../words";
 
 export const text = catalogue(
   {
@@ -17,7 +17,7 @@ export const text = catalogue(
     late: "late result",
     legend: "Legend",
     fenceName: "Cancel",
-    attempts: (n: string) => `${n} attempts`,
+    attempts: (n: string) => counted(n, "attempt", "attempts"),
     noGroup: "without",
     table: "The timeline as a table",
     node: "Node",

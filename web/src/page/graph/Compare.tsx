@@ -1,6 +1,7 @@
 import { useMemo } from "react";
 import { useRead } from "../../api";
 import { Graph } from "../../draw/graph";
+import type { GraphEdge } from "../../flow/types";
 import { diffGraphs, diffLines, type Line } from "../../flow/versions";
 import { graphYaml } from "../../flow/yaml";
 import { ErrorBox, Loading, Segmented } from "../../kit";
@@ -64,12 +65,13 @@ function Difference({ before, after, view }: { before: Stored; after: Stored; vi
   const folds = useFolds();
   const same = d.tones.size === 0 && d.edges.length === 0;
   const by = (tone: string) => [...d.tones].filter(([, x]) => x === tone).map(([id]) => id);
+  const edgeTones = useMemo(() => new Map(d.edges.map((e) => [e.index, e.tone])), [d]);
   const edges = (tone: string) =>
     d.edges
       .filter((e) => e.tone === tone)
-      .map(({ edge: e }) => {
-        const how = [e.on === undefined || e.on === "success" ? "" : `on ${e.on}`, e.when ?? ""];
-        return [`${e.from} → ${e.to}`, ...how].filter((s) => s !== "").join(" ");
+      .map(({ edge: e, was }) => {
+        const how = was ? `${howOf(was) || "–"} → ${howOf(e) || "–"}` : howOf(e);
+        return [`${e.from} → ${e.to}`, how].filter((s) => s !== "").join(" ");
       });
   return (
     <>
@@ -79,17 +81,25 @@ function Difference({ before, after, view }: { before: Stored; after: Stored; vi
           <Names key={tone} tone={tone} title={t.tones[tone]} names={by(tone)} />
         ))}
         <Names tone="added" title={t.edgesAdded} names={edges("added")} />
+        <Names tone="changed" title={t.edgesChanged} names={edges("changed")} />
         <Names tone="removed" title={t.edgesRemoved} names={edges("removed")} />
       </ul>
       {view === "picture" ? (
         <div className="graph-canvas">
-          <Graph graph={d.union} tones={d.tones} {...folds} />
+          <Graph graph={d.union} tones={d.tones} edgeTones={edgeTones} {...folds} />
         </div>
       ) : (
         <TextDiff before={before} after={after} />
       )}
     </>
   );
+}
+
+/** When an edge is taken, in a few words; empty when it always is. */
+function howOf(e: GraphEdge): string {
+  return [e.on === undefined || e.on === "success" ? "" : `on ${e.on}`, e.when ?? ""]
+    .filter(Boolean)
+    .join(" ");
 }
 
 function Names({ tone, title, names }: { tone: string; title: string; names: string[] }) {

@@ -23,7 +23,11 @@ export default function EditTab() {
   const [search] = useSearch(spec);
   const base = useMemo(() => (graph ? graphYaml(graph) : exampleOf(search.example)), [graph, search.example]);
   // What the editor begins with: a poll must not change the text under somebody's hands.
-  const [start, setStart] = useState({ text: draft?.text ?? base, version: newest?.version ?? 0, n: 0 });
+  const [start, setStart] = useState({
+    text: draft?.text ?? base,
+    version: draft?.from ?? newest?.version ?? 0,
+    n: 0,
+  });
   const [source, setSource] = useState(start.text);
   const [picture, setPicture] = useState<GraphSpec>();
   const [jump, setJump] = useState(0);
@@ -109,7 +113,8 @@ export default function EditTab() {
               jump={jump}
               onText={(now, seen) => {
                 setSource(now);
-                setDraft(now === base ? undefined : { text: now, graph: seen });
+                const at = new Date().toISOString();
+                setDraft(now === base ? undefined : { text: now, graph: seen, from: start.version, at });
                 if (seen) setPicture(seen);
               }}
             />

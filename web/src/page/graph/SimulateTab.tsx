@@ -107,8 +107,8 @@ function Played({ graph, result }: { graph: GraphSpec; result: Simulated }) {
     const timer = setInterval(() => advance(), step);
     return () => clearInterval(timer);
   }, [playing]);
-  usePageKey("[", back);
-  usePageKey("]", on);
+  usePageKey("[", back, t.back);
+  usePageKey("]", on, t.on);
   const number = (n: number) => n.toLocaleString(locale);
   const name = playing ? t.stop : t.play;
   const place = t.eventOf(number(at), number(last));

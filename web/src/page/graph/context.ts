@@ -11,6 +11,10 @@ export interface Draft {
   text: string;
   /** As far as it can be read. */
   graph: Graph | undefined;
+  /** The newest version when the edit began; 0 when there was none. */
+  from: number;
+  /** When it was changed last. */
+  at: string;
 }
 
 export interface GraphContextValue {

@@ -1,10 +1,12 @@
-import { Suspense, useMemo, useState } from "react";
-import { ApiError, useRead } from "../../api";
+import { Suspense, useCallback, useMemo, useState } from "react";
+import { ApiError, useActAs, useRead } from "../../api";
 import { Age, CopyAs, ErrorBox, Id, Loading, Page, Tabs, Time } from "../../kit";
 import { Link, useParams, useSearch } from "../../router";
 import { usePageWords, useWords } from "../../words";
 import { GraphProvider, spec, type Draft } from "./context";
+import { draftOf, keepDraft } from "./drafts";
 import "./graph.css";
+import { Offer } from "./Offer";
 import { tabNames, tabs } from "./tabs";
 import { useRunning } from "./useRunning";
 import { text } from "./words";
@@ -12,14 +14,33 @@ import { text } from "./words";
 /** What does it do, what changed, does my edit work? */
 export default function GraphPage() {
   const { id } = useParams("graph");
-  return <One key={id} id={id} />;
+  const who = useActAs();
+  return <One key={JSON.stringify([who, id])} id={id} />;
 }
 
 function One({ id }: { id: string }) {
   const w = useWords();
   const t = usePageWords(text);
   const [search, setSearch] = useSearch(spec);
-  const [draft, setDraft] = useState<Draft>();
+  const [draft, setOwn] = useState<Draft>();
+  // What was left here before: it stays until somebody decides, or another edit takes its place.
+  const [offer, setOffer] = useState(() => draftOf(id));
+  const [restored, setRestored] = useState(0);
+  const setDraft = useCallback(
+    (next: Draft | undefined) => {
+      setOwn(next);
+      keepDraft(id, next ?? offer);
+    },
+    [id, offer],
+  );
+  const decide = (take: boolean) => {
+    setOffer(undefined);
+    keepDraft(id, take ? offer : draft);
+    if (!take) return;
+    setOwn(offer);
+    setRestored((n) => n + 1);
+    setSearch({ tab: "edit", node: "" });
+  };
   const path = { graphId: id };
   const newest = useRead("/graphs/{graphId}", { path }, { every: 10_000 });
   const older = useRead(
@@ -32,7 +53,7 @@ function One({ id }: { id: string }) {
   const missing = newest.error instanceof ApiError && newest.error.status === 404;
   const context = useMemo(
     () => ({ id, graph, newest: newest.data, running, draft, setDraft }),
-    [id, graph, newest.data, running, draft],
+    [id, graph, newest.data, running, draft, setDraft],
   );
   const error = search.version > 0 ? (older.error ?? newest.error) : newest.error;
   const fresh = missing && search.tab === "edit";
@@ -61,6 +82,7 @@ function One({ id }: { id: string }) {
             </p>
           </div>
         )}
+        {offer && <Offer draft={offer} onRestore={() => decide(true)} onDiscard={() => decide(false)} />}
         {graph && <Facts />}
         {!graph && !error && <Loading label={w.page.loading} lines={6} />}
         {(graph || fresh) && (
@@ -71,7 +93,7 @@ function One({ id }: { id: string }) {
             onChange={(tab) => setSearch({ tab, node: "" }, { push: true })}
           >
             <Suspense fallback={<Loading label={w.page.loading} lines={6} />}>
-              <Tab />
+              <Tab key={restored} />
             </Suspense>
           </Tabs>
         )}

@@ -1,4 +1,4 @@
-import { catalogue } from "../../words";
+import { catalogue, counted } from "../../words";
 
 export const text = catalogue(
   {
@@ -35,21 +35,29 @@ export const text = catalogue(
     same: "Nothing: nodes and edges are the same.",
     tones: { added: "added", changed: "changed", removed: "removed" },
     edgesAdded: "edges added",
+    edgesChanged: "edges changed",
     edgesRemoved: "edges removed",
     textDiff: "Difference of the texts",
-    sameLines: (n: string) => `${n} lines are the same`,
+    sameLines: (n: string) => `${counted(n, "line is", "lines are")} the same`,
     checking: "Checking …",
-    valid: (n: string, e: string) => `It can run: ${n} nodes, ${e} edges.`,
+    valid: (n: string, e: string) =>
+      `It can run: ${counted(n, "node", "nodes")}, ${counted(e, "edge", "edges")}.`,
     unchanged: "It says the same as the newest version: there is nothing to store.",
     line: (n: string) => `Line ${n}:`,
     reset: "Discard the edit",
+    left: (v: string, fresh: boolean) =>
+      fresh
+        ? "You left a text here that is not stored."
+        : `You left an edit of ${v} here that is not stored.`,
+    goOnWithIt: "Go on with it",
     store: "Store …",
     editor: (id: string) => `Text of the graph ${id}, in YAML`,
     storeTitle: (id: string) => `Store ${id}`,
     storeAs: (v: string) => `Store as ${v}`,
     storeFirst: "The graph becomes known by this name, and executions can be created.",
     storeNext: "Executions that are created from now on run the new version.",
-    goOn: (n: string) => `${n} active executions go on with the version that they have.`,
+    goOn: (n: string) =>
+      `${counted(n, "active execution goes on with its", "active executions go on with their")} version.`,
     meanwhile: (now: string, from: string) =>
       `Somebody has stored ${now} since you began with ${from}. Its changes are not in your text.`,
     storedAs: (v: string) => `Stored as ${v}.`,
@@ -119,6 +127,7 @@ export const text = catalogue(
     same: "変更はありません。ノードも辺も同じです。",
     tones: { added: "追加", changed: "変更", removed: "削除" },
     edgesAdded: "追加された辺",
+    edgesChanged: "変更された辺",
     edgesRemoved: "削除された辺",
     textDiff: "テキストの差分",
     sameLines: (n) => `同じ行が ${n} 行`,
@@ -127,6 +136,9 @@ export const text = catalogue(
     unchanged: "最新のバージョンと同じ内容です。保存するものはありません。",
     line: (n) => `${n} 行目:`,
     reset: "編集を破棄",
+    left: (v, fresh) =>
+      fresh ? "保存していないテキストが残っています。" : `${v} に対する保存していない編集が残っています。`,
+    goOnWithIt: "続きから編集",
     store: "保存…",
     editor: (id) => `グラフ ${id} の YAML テキスト`,
     storeTitle: (id) => `${id} を保存`,
