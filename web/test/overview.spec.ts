@@ -27,7 +27,10 @@ test("counts-equal-api", async ({ page, server }) => {
 
 test("live-count-changes", async ({ page, server }) => {
   await pallet(server, "live-0");
+  // It is told of changes, and does not ask each second.
+  const stream = page.waitForRequest(/\/executions\/stream$/);
   await page.goto("/ui/");
+  await stream;
   await expect(number(page, "ACTIVE")).toHaveText(/\d/);
   const before = await read(page, "ACTIVE");
   const canceled = await read(page, "CANCELED");

@@ -66,9 +66,26 @@ export function useShellKeys(keys: Keys) {
   }, []);
 }
 
-/** A key of a page: `usePageKey("f", fit)`. Silent where somebody types and while a dialog is open. */
-export function usePageKey(key: string, run: () => void) {
+/** The keys that the page listens to now, and what each does: for the list on `?`. */
+const listening = new Map<object, { key: string; does: string }>();
+
+export function pageKeys(): { does: string; keys: string[] }[] {
+  const by = new Map<string, string[]>();
+  for (const { key, does } of listening.values()) by.set(does, [...new Set([...(by.get(does) ?? []), key])]);
+  return [...by].map(([does, keys]) => ({ does, keys }));
+}
+
+/**
+ * A key of a page, and what the list on `?` says of it: `usePageKey("f", fit, t.fit)`. Silent where somebody types and
+ * while a dialog is open.
+ */
+export function usePageKey(key: string, run: () => void, does: string) {
   const on = useEffectEvent(run);
+  useEffect(() => {
+    const me = {};
+    listening.set(me, { key, does });
+    return () => void listening.delete(me);
+  }, [key, does]);
   useEffect(() => {
     const listen = (e: KeyboardEvent) => {
       if (e.key !== key || e.metaKey || e.ctrlKey || e.altKey || typing(e)) return;

@@ -1,29 +1,33 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef } from "react";
-import { readKey, useRefresh } from "../../api";
-import { useStream, type Frame } from "../../live";
+import { readKey, useRefresh } from "../api";
+import type { Frame } from "./sse";
+import { useStream } from "./useStream";
 
-/** At most so often is the list read again, however much changes. */
+/** At most so often is what shows them read again, however much changes. */
 const atMost = 500;
 
 /**
- * Follows what changes among the executions. Answers how often the list asks by itself: rarely while the stream tells
+ * Follows what changes among the executions, of one graph or of all: lists, counts and waits are read again. Answers
+ * how often they ask by themselves: rarely while the stream tells
  * of changes, every 2 s without one.
  */
-export function useChanges(graphId: string): number {
+export function useChanges(graphId = "", enabled = true): number {
   const refresh = useRefresh();
   const client = useQueryClient();
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const soon = useCallback(() => {
     timer.current ??= setTimeout(() => {
       timer.current = undefined;
-      void refresh("/executions", "/executions/counts");
+      void refresh("/executions", "/executions/counts", "/waits");
     }, atMost);
   }, [refresh]);
   useEffect(() => () => clearTimeout(timer.current), []);
 
   const { state } = useStream({
-    path: `executions/stream${graphId === "" ? "" : `?graphId=${encodeURIComponent(graphId)}`}`,
+    path: enabled
+      ? `executions/stream${graphId === "" ? "" : `?graphId=${encodeURIComponent(graphId)}`}`
+      : undefined,
     onFrames: (frames) => {
       soon();
       // Where they are now changed with them: those on screen are read again.

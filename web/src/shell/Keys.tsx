@@ -1,10 +1,12 @@
+import { Fragment, useState } from "react";
 import { Dialog } from "../kit";
-import { jumps } from "../kit/keys";
+import { jumps, pageKeys } from "../kit/keys";
 import { useWords } from "../words";
 
 /** All keys, on `?`. */
 export function KeyList({ onClose }: { onClose: () => void }) {
   const w = useWords();
+  const [ofPage] = useState(pageKeys);
   return (
     <Dialog title={w.keys.title} onClose={onClose}>
       <dl className="keys">
@@ -25,6 +27,17 @@ export function KeyList({ onClose }: { onClose: () => void }) {
         <dd>
           <kbd>↑</kbd> <kbd>↓</kbd> <kbd>Enter</kbd>
         </dd>
+        {ofPage.length > 0 && <h3>{w.keys.page}</h3>}
+        {ofPage.map(({ does, keys }) => (
+          <Fragment key={does}>
+            <dt>{does}</dt>
+            <dd>
+              {keys.map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dd>
+          </Fragment>
+        ))}
         <h3>{w.keys.jumps}</h3>
         {Object.entries(jumps).map(([key, page]) => (
           <Jump key={key} letter={key} label={w.keys.go(w.nav[page])} then={w.keys.then} />

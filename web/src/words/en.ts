@@ -73,8 +73,6 @@ export const en = {
     copyCurl: "Copy as curl",
     copyCli: "Copy as command",
     showAll: "Show all",
-    expand: "Expand",
-    collapse: "Collapse",
   },
   form: {
     required: "required",
@@ -84,7 +82,7 @@ export const en = {
     reason: "Reason",
   },
   table: {
-    rows: (n: string) => `${n} rows`,
+    rows: (n: string) => (n === "1" ? "1 row" : `${n} rows`),
     of: (a: string, b: string) => `${a} of ${b}`,
     none: "Nothing here.",
     selected: "Selected",

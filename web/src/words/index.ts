@@ -32,6 +32,11 @@ export function usePageWords<T>(c: Record<Language, T>): T {
   return c[usePrefs().language];
 }
 
+/** A number, for people, with its noun: "1 node", "1,200 nodes". Only English has two forms. */
+export function counted(n: string, one: string, many: string): string {
+  return `${n} ${n === "1" ? one : many}`;
+}
+
 /** Numbers, lists and names by locale. */
 export function useLocale(): string {
   return usePrefs().language === "ja" ? "ja-JP" : "en-GB";

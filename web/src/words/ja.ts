@@ -68,8 +68,6 @@ export const ja: Words = {
     copyCurl: "curl としてコピー",
     copyCli: "コマンドとしてコピー",
     showAll: "すべて表示",
-    expand: "展開",
-    collapse: "折りたたむ",
   },
   form: {
     required: "必須",

@@ -1,4 +1,4 @@
-import { catalogue } from "../../words";
+import { catalogue, counted } from "../../words";
 
 export const text = catalogue(
   {
@@ -44,9 +44,11 @@ export const text = catalogue(
     stop: "Stop",
     says: {
       FREEZING: (n: string) => `The set is being frozen: ${n} so far. Nothing is done yet.`,
-      PREVIEW: (n: string) => `${n} executions are in the set. Nothing is done until you start it.`,
-      RUNNING: (n: string) => `${n} are left. You may close this page: the server does the work.`,
-      STOPPED: (n: string) => `Stopped. ${n} are left as they are until somebody goes on.`,
+      PREVIEW: (n: string) =>
+        `${counted(n, "execution is", "executions are")} in the set. Nothing is done until you start it.`,
+      RUNNING: (n: string) =>
+        `${counted(n, "is", "are")} left. You may close this page: the server does the work.`,
+      STOPPED: (n: string) => `Stopped. ${counted(n, "is", "are")} left untouched until somebody goes on.`,
       DONE: () => "Every execution of the set has a result.",
       TOO_LARGE: () => "The set is larger than a bulk may be. Nothing was done: choose a narrower filter.",
     } as Record<string, (n: string) => string>,

@@ -86,8 +86,8 @@ export default function LogTab() {
     select(next);
     control.current?.show(next);
   };
-  usePageKey("j", () => step(1));
-  usePageKey("k", () => step(-1));
+  usePageKey("j", () => step(1), t.after);
+  usePageKey("k", () => step(-1), t.before);
 
   const option = (value: string) => ({ value, label: value === refusedType ? t.refusedType : value });
   const fields: FilterField[] = [

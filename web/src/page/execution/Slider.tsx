@@ -17,10 +17,10 @@ export default function Slider() {
   const locale = useLocale();
   const [speed, setSpeed] = useState<(typeof speeds)[number]>("1");
   const { value, last, log, playing, touch, move, jump, drag, toggle } = useSlider(Number(speed));
-  usePageKey("[", () => jump(-1));
-  usePageKey("]", () => jump(1));
-  usePageKey("{", () => jump(-10));
-  usePageKey("}", () => jump(10));
+  usePageKey("[", () => jump(-1), t.back);
+  usePageKey("]", () => jump(1), t.on);
+  usePageKey("{", () => jump(-10), t.tenBack);
+  usePageKey("}", () => jump(10), t.tenOn);
 
   const n = (seq: number) => seq.toLocaleString(locale);
   const isNow = value >= last;

@@ -1,4 +1,4 @@
-import { catalogue } from "../../words";
+import { catalogue, counted } from "../../words";
 
 export const text = catalogue(
   {
@@ -28,7 +28,7 @@ export const text = catalogue(
     faster: (d: string) => `${d} faster`,
     longer: (d: string) => `${d} slower`,
     equal: "equal",
-    attempts: (n: string) => `${n} attempts`,
+    attempts: (n: string) => counted(n, "attempt", "attempts"),
     notThere: "not there",
     input: "Input",
     result: "Result",

@@ -1,4 +1,4 @@
-import { catalogue } from "../../words";
+import { catalogue, counted } from "../../words";
 
 export const text = catalogue(
   {
@@ -16,8 +16,8 @@ export const text = catalogue(
     noEvents: "changed nothing",
     commandOf: (command: string, node: string) => `${command} · ${node}`,
     attempt: (n: string) => `attempt ${n}`,
-    branches: (n: string) => `${n} branches`,
-    branchesOf: (done: string, all: string) => `${done} of ${all} branches`,
+    branches: (n: string) => counted(n, "branch", "branches"),
+    branchesOf: (done: string, all: string) => `${done} of ${counted(all, "branch", "branches")}`,
     retryAt: (at: string) => `again at ${at}`,
     follow: "Follow",
     pause: "Pause",
@@ -25,9 +25,9 @@ export const text = catalogue(
     paused: "Paused",
     more: (n: string) => `${n} new`,
     download: "Download NDJSON",
-    downloading: (n: string) => `${n} events read`,
-    shown: (n: string, all: string) => `${n} of ${all} events`,
-    total: (n: string) => `${n} events`,
+    downloading: (n: string) => `${counted(n, "event", "events")} read`,
+    shown: (n: string, all: string) => `${n} of ${counted(all, "event", "events")}`,
+    total: (n: string) => counted(n, "event", "events"),
     nothing: "No event fits the filter.",
     nothingHint: "Remove a filter to see more of the log.",
     detail: (n: string) => `Event ${n}`,

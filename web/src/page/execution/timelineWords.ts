@@ -1,4 +1,4 @@
-import { catalogue } from "../../words";
+import { catalogue, counted } from "../../words";
 
 export const text = catalogue(
   {
@@ -13,7 +13,7 @@ export const text = catalogue(
     noneFitsHint: "Nothing failed, or everything succeeded.",
     showAll: "Show all nodes",
     partly: "The log is very long: the timeline has its first 200,000 events.",
-    rows: (n: string, all: string) => `${n} of ${all} nodes`,
+    rows: (n: string, all: string) => `${n} of ${counted(all, "node", "nodes")}`,
   },
   {
     groupBy: "グループ",

@@ -1,5 +1,5 @@
 import type { Guard, Remedy } from "../../flow/refused";
-import { catalogue } from "../../words";
+import { catalogue, counted } from "../../words";
 
 // The sentences of "Why does it not move?" and of "Why was it refused?": one for each reason and for each guard.
 
@@ -105,7 +105,7 @@ export const text = catalogue(
       `is ready${d && ` for ${d}`}; a worker of the queue ${queue} takes it.`,
     readyHere: "is ready; the server takes it.",
     unclaimed: (queue: string, d: string) => `is ready for ${d}, and nobody claims the queue ${queue}.`,
-    ahead: (n: string) => `${n} tasks wait in this queue.`,
+    ahead: (n: string) => `${counted(n, "task waits", "tasks wait")} in this queue.`,
     retry: (n: string, d: string) => `waits for attempt ${n}, in ${d}.`,
     retryDue: (n: string) => `waits for attempt ${n}, which is due now.`,
     lastFailed: (e: string) => `The last attempt failed: ${e}.`,
@@ -119,15 +119,15 @@ export const text = catalogue(
     mayDecide: (who: string) => `${who} may decide.`,
     anybody: "Everybody with the right scope may resume it.",
     endsIn: (d: string) => `It times out in ${d}.`,
-    reminded: (n: string) => `Reminded ${n} times.`,
+    reminded: (n: string) => `Reminded ${counted(n, "time", "times")}.`,
     remindsIn: (d: string) => `The next reminder comes in ${d}.`,
     timer: (d: string) => `goes on by itself in ${d}.`,
     message: (name: string) => `waits for the message ${name}.`,
     messageKey: (key: string) => `It must have the key ${key}.`,
-    join: (done: string, all: string) => `has ${done} of ${all} branches.`,
+    join: (done: string, all: string) => `has ${done} of ${counted(all, "branch", "branches")}.`,
     joinNeeds: (n: string) => `It needs ${n} more.`,
     missing: (list: string) => `Missing: ${list}.`,
-    failedBranches: (n: string) => `${n} branches failed.`,
+    failedBranches: (n: string) => `${counted(n, "branch", "branches")} failed.`,
     more: (n: string) => `and ${n} more`,
     noRefusals: "Nothing was refused.",
     noRefusalsHint: "Commands that come too late or do not fit appear here, with the rule that refused them.",
@@ -139,10 +139,10 @@ export const text = catalogue(
     resumeIt: "Resume it",
     openQueue: "Open the queues",
     showNode: "Show the node",
-    count: (n: string) => `${n} nodes`,
+    count: (n: string) => counted(n, "node", "nodes"),
     showAll: "Show all",
     commandOf: (command: string, node: string) => `${command} of ${node}`,
-    moreRefused: (n: string) => `${n} older refusals are in the log.`,
+    moreRefused: (n: string) => `${counted(n, "older refusal is", "older refusals are")} in the log.`,
   },
   {
     space: "",

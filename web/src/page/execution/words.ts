@@ -1,4 +1,4 @@
-import { catalogue } from "../../words";
+import { catalogue, counted } from "../../words";
 
 export const text = catalogue(
   {
@@ -31,8 +31,9 @@ export const text = catalogue(
     willWaiting: (n: string) => `${n} waiting: the wait closes.`,
     willReady: (n: string) => `${n} ready: no worker gets it any more.`,
     willRetrying: (n: string) => `${n} before another attempt: it does not come.`,
-    willNever: (n: string) => `${n} never run.`,
-    willEnded: (n: string) => `${n} have ended and stay as they are.`,
+    willNever: (n: string) => `${counted(n, "never runs", "never run")}.`,
+    willEnded: (n: string) =>
+      `${counted(n, "has ended and stays as it is", "have ended and stay as they are")}.`,
     willCleanUp: (graph: string) => `In the same commit an execution of ${graph} starts, which cleans up.`,
     cancelIsFinal: "A cancel comes before everything else and cannot be taken back.",
     archiveTitle: "Archive this execution?",
@@ -103,7 +104,8 @@ export const text = catalogue(
     noResult: "It has no result.",
     noResultYet: "There is no result yet.",
     noOutputs: "No node has an output yet.",
-    moreOutputs: (n: string) => `${n} more nodes have an output; open a node to see it.`,
+    moreOutputs: (n: string) =>
+      `${counted(n, "more node has", "more nodes have")} an output; open a node to see it.`,
     cancelNode: (node: string) => `Cancel node ${node}`,
     nodeRuns: (workers: string) =>
       `It runs: ${workers} told to stop. What is still reported is kept as a late result.`,

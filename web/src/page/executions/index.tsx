@@ -10,13 +10,13 @@ import {
   useZoneName,
   type TableControl,
 } from "../../kit";
+import { useChanges } from "../../live";
 import { go, navigate, useSearch } from "../../router";
 import { useLocale, usePageWords, useWords } from "../../words";
 import { columns } from "./columns";
 import { Filters } from "./Filters";
 import { flags, noFilters, query, requestSearch, spec, type Search } from "./filters";
 import { Histogram } from "./Histogram";
-import { useChanges } from "./live";
 import { useListed, type Execution } from "./listed";
 import { Position } from "./Position";
 import { cut, most, Selection } from "./Selection";
@@ -95,7 +95,7 @@ export default function Executions() {
     table.current?.scrollTo(0);
   };
   const open = () => setSearch({ start: search.graphId === "" ? "*" : search.graphId });
-  usePageKey("n", open);
+  usePageKey("n", open, t.start);
 
   return (
     <Page

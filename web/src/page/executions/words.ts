@@ -1,4 +1,4 @@
-import { catalogue } from "../../words";
+import { catalogue, counted } from "../../words";
 
 export const text = catalogue(
   {
@@ -62,8 +62,10 @@ export const text = catalogue(
       "Cancel wins whatever races with it. Workers that run tasks are told, and what they report afterwards " +
       "is kept as evidence. What has ended stays as it is.",
     unfit: {
-      cancel: (n: string) => `${n} of them have ended already; the server refuses those.`,
-      archive: (n: string) => `${n} of them have not ended yet; the server refuses those.`,
+      cancel: (n: string) =>
+        `${counted(n, "of them has", "of them have")} ended already; the server refuses those.`,
+      archive: (n: string) =>
+        `${counted(n, "of them has", "of them have")} not ended yet; the server refuses those.`,
     },
     archiveN: (n: string, one: boolean) => (one ? "Archive 1 execution" : `Archive ${n} executions`),
     archiveHint: "What is archived stays readable. Only what has ended can be archived.",
@@ -89,8 +91,8 @@ export const text = catalogue(
     },
     bulkFreeze: "Freeze the set",
     bulkOf: {
-      cancel: (n: string) => `${n} of them have not ended.`,
-      archive: (n: string) => `${n} of them have ended.`,
+      cancel: (n: string) => `${counted(n, "of them has", "of them have")} not ended.`,
+      archive: (n: string) => `${counted(n, "of them has", "of them have")} ended.`,
     },
     histogram: "Executions over time",
     histogramHint:
@@ -99,7 +101,6 @@ export const text = catalogue(
     spanOf: { "1h": "1 h", "24h": "24 h", "7d": "7 d", "30d": "30 d" } as Record<string, string>,
     createdIn: (n: string) => `${n} created`,
     partial: (t: string) => `Incomplete before ${t}`,
-    onlyGraph: "The strip counts by graph and status; the other filters do not change it.",
     start: "Start an execution",
     startGraph: "Graph",
     startGraphHint: "The newest version is used.",
@@ -217,7 +218,6 @@ export const text = catalogue(
     spanOf: { "1h": "1 時間", "24h": "24 時間", "7d": "7 日", "30d": "30 日" },
     createdIn: (n) => `作成 ${n} 件`,
     partial: (t) => `${t} より前は一部のみ`,
-    onlyGraph: "この帯はグラフと状態で数えます。ほかのフィルターは反映されません。",
     start: "実行を開始",
     startGraph: "グラフ",
     startGraphHint: "最新のバージョンが使われます。",

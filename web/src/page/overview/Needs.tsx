@@ -15,8 +15,11 @@ const icons: Record<Need["kind"], IconName> = {
   bulk: "bulks",
 };
 
-/** What waits for a person, the oldest first. Each source may be missing without the others. */
-export function Needs() {
+/**
+ * What waits for a person, the oldest first. Each source may be missing without the others. Waits come with the changes
+ * of executions, and ask by themselves every so often; nothing says when the others change.
+ */
+export function Needs({ every: everyWait }: { every: number }) {
   const w = useWords();
   const t = usePageWords(text);
   const locale = useLocale();
@@ -29,7 +32,14 @@ export function Needs() {
   };
   const executions = { every, enabled: reads["executions:read"], keep: true };
   const events = { every, enabled: reads["events:read"], keep: true };
-  const waits = useRead("/waits", { query: { assignee: "me", page_size: 100 } }, executions);
+  const waits = useRead(
+    "/waits",
+    { query: { assignee: "me", page_size: 100 } },
+    {
+      ...executions,
+      every: everyWait,
+    },
+  );
   const bulks = useRead("/bulks", { query: { page_size: 50 } }, executions);
   const approvals = useRead(
     "/approvals",

@@ -9,7 +9,7 @@ const statuses = ["ACTIVE", "COMPLETED", "FAILED", "CANCELED"] as const;
 const hour = 3_600_000;
 
 /** How many executions there are of each status, and how many were created in each of the last 24 hours. */
-export function Numbers() {
+export function Numbers({ every }: { every: number }) {
   const w = useWords();
   const t = usePageWords(text);
   const locale = useLocale();
@@ -18,7 +18,7 @@ export function Numbers() {
   const counts = useRead(
     "/executions/counts",
     { query: { groupBy: "status" } },
-    { every: 1_000, enabled: can, keep: true },
+    { every, enabled: can, keep: true },
   );
   // The present hour is the last bucket.
   const from = (Math.floor(useNow() / hour) - 23) * hour;

@@ -2,6 +2,7 @@ import { lazy, Suspense } from "react";
 import { useRead } from "../../api";
 import { useMe } from "../../api/session";
 import { Empty, Loading, Page } from "../../kit";
+import { useChanges } from "../../live";
 import { Link, useSearch } from "../../router";
 import { text as textParam } from "../../search";
 import { usePageWords, useWords } from "../../words";
@@ -25,6 +26,7 @@ export default function Overview() {
   const counts = useRead("/executions/counts", { query: { groupBy: "status" } }, { enabled: can });
   const nothing = counts.data?.total === 0;
   const [{ tour }] = useSearch(spec);
+  const every = useChanges("", can && tour === "");
   const tryIt = (kind: string) => (
     <Link to="overview" search={{ tour: "new" }} className={`button ${kind}`}>
       {t.tryIt}
@@ -54,10 +56,10 @@ export default function Overview() {
           </Empty>
         </section>
       ) : (
-        <Numbers />
+        <Numbers every={every} />
       )}
       <div className="ov-grid">
-        <Needs />
+        <Needs every={every} />
         <div className="ov-side">
           <Flow />
           <Failures />

@@ -1,4 +1,4 @@
-import { catalogue } from "../../words";
+import { catalogue, counted } from "../../words";
 
 export const text = catalogue(
   {
@@ -17,7 +17,7 @@ export const text = catalogue(
     nothing: "Nothing waits for you.",
     nothingHint: "Waits, approvals, dead letters and stopped bulks appear here, the oldest first.",
     kind: { wait: "Wait", approval: "Approval", dead: "Dead letters", bulk: "Stopped bulk" },
-    deadTitle: (n: string) => (n === "1" ? "1 event was not applied" : `${n} events were not applied`),
+    deadTitle: (n: string) => counted(n, "event was not applied", "events were not applied"),
     deadNote: (consumer: string, code: string) => `the oldest by ${consumer}: ${code}`,
     bulkTitle: {
       cancel: "Cancel",
@@ -25,7 +25,7 @@ export const text = catalogue(
       "dlq.redrive": "Redrive",
       "dlq.skip": "Skip",
     } as Record<string, string>,
-    bulkNote: (pending: string, all: string) => `${pending} of ${all} are left`,
+    bulkNote: (pending: string, all: string) => `${pending} of ${all} left`,
     stage: (name: string) => `stage ${name}`,
     allWaits: "All waits",
     missing: "Not shown:",
@@ -35,12 +35,11 @@ export const text = catalogue(
     unpublished: (n: string) => `${n} to publish`,
     published: "all published",
     pending: (n: string) => `${n} to read`,
-    waitingKeys: (n: string) => `${n} keys wait`,
+    waitingKeys: (n: string) => counted(n, "key waits", "keys wait"),
     deadLetters: (n: string) => `${n} dead`,
     nobody: "nobody reads",
     upToDate: "up to date",
     lag: (s: string) => `lag ${s}`,
-    notConfigured: "not configured here",
     failures: "Recent failures",
     failuresHint: (n: string) => `among the newest ${n} that failed and are not archived`,
     noFailures: "No execution has failed that is not archived.",
@@ -93,7 +92,6 @@ export const text = catalogue(
     nobody: "読み手なし",
     upToDate: "最新",
     lag: (s) => `遅延 ${s}`,
-    notConfigured: "このサーバーでは未設定",
     failures: "最近の失敗",
     failuresHint: (n) => `失敗した未アーカイブの最新 ${n} 件のうち`,
     noFailures: "未アーカイブの失敗した実行はありません。",

@@ -66,8 +66,8 @@ export default function Waiting() {
     else return;
     e.preventDefault();
   };
-  usePageKey("j", () => choose(index + 1));
-  usePageKey("k", () => choose(index - 1));
+  usePageKey("j", () => choose(index + 1), t.nextWait);
+  usePageKey("k", () => choose(index - 1), t.lastWait);
   const done = () => {
     // The next one takes its place in the list.
     const next = items[index + 1] ?? items[index - 1];

@@ -1,4 +1,4 @@
-import { catalogue } from "../../words";
+import { catalogue, counted } from "../../words";
 
 export const text = catalogue(
   {
@@ -7,8 +7,10 @@ export const text = catalogue(
     all: "All",
     mine: "That I may resume",
     ofGraph: (graph: string) => `Only of ${graph}`,
-    count: (n: string) => (n === "1" ? "1 waits" : `${n} wait`),
+    count: (n: string) => counted(n, "node waits", "nodes wait"),
     list: "What waits",
+    nextWait: "Choose the next that waits",
+    lastWait: "Choose the one before",
     listHint: "↑ ↓ to choose, Enter to answer",
     noneTitle: "Nothing waits",
     noneHint:
@@ -44,8 +46,10 @@ export const text = catalogue(
     all: "すべて",
     mine: "自分が再開できるもの",
     ofGraph: (graph) => `${graph} のみ`,
-    count: (n) => `待機 ${n} 件`,
+    count: (n) => `${n} 件が待機中`,
     list: "待機の一覧",
+    nextWait: "次の待機を選択",
+    lastWait: "前の待機を選択",
     listHint: "↑ ↓ で選択、Enter で回答",
     noneTitle: "待機はありません",
     noneHint: "Wait ノードは人に確認を求めます。確認内容と担当者を指定でき、誰かが再開すると次に進みます。",
