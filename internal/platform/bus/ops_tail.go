@@ -18,6 +18,7 @@ type Tail struct {
 	from   canonical.Stamp // older events are skipped
 	place  int64
 	holes  *sqldb.Holes
+	held   bool // see Held
 }
 
 // tailWindow is how many events of all tenants a read looks at, returning up to relayBytes.
@@ -61,6 +62,9 @@ func (b *Bus) Tail(ctx context.Context, f EventFilter, from TailFrom) (*Tail, er
 // Place is where to resume: everything up to it was delivered or is not wanted.
 func (t *Tail) Place() int64 { return t.place }
 
+// Held reports whether the last Next stopped at a hole: there are more events, which it gives later.
+func (t *Tail) Held() bool { return t.held }
+
 // Next returns the next events; more: there may be more at once.
 func (t *Tail) Next(ctx context.Context) (list []TailEvent, more bool, err error) {
 	var rows []TailEvent
@@ -76,7 +80,8 @@ func (t *Tail) Next(ctx context.Context) (list []TailEvent, more bool, err error
 	if err != nil {
 		return nil, false, err
 	}
-	more = more && n == len(rows)
+	t.held = n < len(rows)
+	more = more && !t.held
 	for _, e := range rows[:n] {
 		t.place = e.ID
 		if e.Body != nil {
