@@ -33,7 +33,7 @@ func operationsOfAPI(d *contract.Document) ([]byte, error) {
 		if len(route)+len(facts) < 110 {
 			fmt.Fprintf(&b, "{%s %s},\n", route, facts)
 		} else {
-			fmt.Fprintf(&b, "{\n%s\n%s,\n},\n", route, facts)
+			fmt.Fprintf(&b, "{%s\n%s},\n", route, facts)
 		}
 	}
 	b.WriteString("}\n")
