@@ -68,6 +68,7 @@ type Client struct {
 	WorkflowEvents  WorkflowEvents
 	Templates       Templates
 	Schedules       Schedules
+	Webhooks        Webhooks
 	Triggers        Triggers
 	Messages        Messages
 	Waits           Waits
@@ -100,6 +101,7 @@ func New(cfg Config) *Client {
 		WorkflowEvents:  WorkflowEvents{t},
 		Templates:       Templates{t},
 		Schedules:       Schedules{t},
+		Webhooks:        Webhooks{t},
 		Triggers:        Triggers{t},
 		Messages:        Messages{t},
 		Waits:           Waits{t},

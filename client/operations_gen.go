@@ -48,4 +48,10 @@ var keyed = []keyedOperation{
 	{"POST", "/tasks/claim", "X-Idempotency-Key"},
 	{"POST", "/tasks/watch", "X-Idempotency-Key"},
 	{"POST", "/triggers/{id}/events", "X-Idempotency-Key"},
+	{"POST", "/webhooks/{id}/deliveries/{eventId}/redeliver", "X-Idempotency-Key"},
+	{"POST", "/webhooks/{id}/deliveries/{eventId}/skip", "X-Idempotency-Key"},
+	{"POST", "/webhooks/{id}/pause", "X-Idempotency-Key"},
+	{"POST", "/webhooks/{id}/recover", "X-Idempotency-Key"},
+	{"POST", "/webhooks/{id}/resume", "X-Idempotency-Key"},
+	{"POST", "/webhooks/{id}/rotate", "X-Idempotency-Key"},
 }

@@ -14,7 +14,9 @@ type AuditEntry struct {
 	Actor   Actor     `json:"actor"`
 	// What was done: `execution.cancel`, `token.refused`, `dlq.redrive`, `dlq.skip`,
 	// `events.replay`, `events.replay.stop`, `events.settings`, `workflow_event`, `trigger.put`,
-	// `trigger.delete`, `schedule.put`, `schedule.pause`, `schedule.resume`, `schedule.delete`.
+	// `trigger.delete`, `schedule.put`, `schedule.pause`, `schedule.resume`, `schedule.delete`,
+	// `webhook.put`, `webhook.delete`, `webhook.pause`, `webhook.resume`, `webhook.rotate`,
+	// `webhook.recover`, `webhook.test`, `webhook.redeliver`, `webhook.skip`, `webhook.disable`.
 	Action string `json:"action"`
 	// To what; mostly an id.
 	Subject       string `json:"subject"`

@@ -67,6 +67,23 @@ func TestTheExamplesOfThePageAboutTriggersWork(t *testing.T) {
 	}
 }
 
+// TestTheExamplesOfThePageAboutWebhooksWork does the same with docs/webhooks.md.
+func TestTheExamplesOfThePageAboutWebhooksWork(t *testing.T) {
+	onSQLite(t)
+	for _, tool := range []string{"bash", "curl", "jq"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("SKIP: %s is not installed", tool)
+		}
+	}
+	page, err := docs.Pages.ReadFile("webhooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if typed := serve(t, newSite(t)).typeExamples(t, string(page)); typed != 6 {
+		t.Errorf("found %d examples, want 6", typed)
+	}
+}
+
 // TestTheExamplesOfThePageAboutRecheckWork does the same with docs/recheck.md.
 func TestTheExamplesOfThePageAboutRecheckWork(t *testing.T) {
 	onSQLite(t)

@@ -41,6 +41,7 @@ import (
 	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/recheck/airflow"
 	"renga.dev/renga/internal/schedules"
+	"renga.dev/renga/internal/webhooks"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/execbulk"
 	"renga.dev/renga/internal/workflow/store"
@@ -71,6 +72,7 @@ type App struct {
 	Rechecks   *recheck.Rechecks
 	Schedules  *schedules.Schedules
 	Messages   *messages.Messages
+	Webhooks   *webhooks.Webhooks
 	Metadata   *metadata.Metadata
 	models     *metadata.Models
 	Records    *records.Records
@@ -157,7 +159,7 @@ func assemble(cfg Config, telemetry *gate.Telemetry) (a *App, err error) {
 	a.models = models
 	a.parts = parts{
 		a.newEngine(), a.newAudit(), a.newBus(models), a.newBulks(), a.newInbound(), a.newRechecks(), a.newSchedules(),
-		a.newMessages(), a.newConsole(),
+		a.newMessages(), newWebhooks(a, models), a.newConsole(),
 	}
 	a.parts = append(a.parts, a.newServices(models)...)
 	if cfg.Airflow != nil {

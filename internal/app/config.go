@@ -20,6 +20,7 @@ import (
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/recheck"
 	"renga.dev/renga/internal/recheck/airflow"
+	"renga.dev/renga/internal/webhooks"
 	"renga.dev/renga/internal/workflow/engine"
 )
 
@@ -46,6 +47,7 @@ type Config struct {
 	Inbound      inbound.Config        // its actions and retention; the rest is set here
 	EventPass    *gate.EventToken      // lets senders of workflow events in; nil: whoever may, by mode and scope
 	Airflow      *airflow.Config       // nil: workers do the checks of strategies
+	Webhooks     webhooks.Allowed      // endpoints beside those on the public internet over https
 
 	NATSURL        string      // "": the server inside, in the data folder
 	NATSListen     *jet.Listen // lets followers reach the server inside; nil: nobody does

@@ -30,7 +30,8 @@ func (a *App) openGate() error {
 	}
 	a.Sessions.Trust(auth)
 	meter := a.telemetry.Meter
-	if err := errors.Join(observe(meter, a), observeBus(meter, a), observeBacklog(meter, a)); err != nil {
+	if err := errors.Join(observe(meter, a), observeBus(meter, a), observeBacklog(meter, a),
+		observeWebhooks(meter, a)); err != nil {
 		return err
 	}
 	pages := gate.Pages{Checks: a.checks(), Metrics: a.telemetry.Metrics, OpenAPI: api.OpenAPI}

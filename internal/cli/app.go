@@ -39,6 +39,7 @@ type Commands struct {
 	Trigger    triggerCmd    `cmd:"" help:"Start graphs by the events of other systems."`
 	Message    messageCmd    `cmd:"" help:"Send messages to the nodes that wait for them, and see what became of them."`
 	Schedule   scheduleCmd   `cmd:"" help:"Start graphs at the times of a clock, and see the outcome of each time."`
+	Webhooks   webhooksCmd   `cmd:"" help:"Post events to endpoints outside, signed, and see what became of them."`
 	Template   templateCmd   `cmd:"" help:"Store and read the templates that workflow events start."`
 	Event      eventCmd      `cmd:"" help:"Send workflow events and see their outcomes."`
 	Strategy   strategyCmd   `cmd:"" help:"Register and list strategies."`

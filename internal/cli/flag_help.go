@@ -120,6 +120,7 @@ var flagHelp = FlagHelp{
 	},
 	"tasks claim":    {"lease": "How long they stay with you without a sign of life (${default})."},
 	"schedule apply": {"file": "Schedule in JSON; - is standard input. ${repeat}"},
+	"webhooks apply": {"file": "Webhook in JSON; - is standard input. ${repeat}"},
 	"trigger apply":  {"file": "Trigger in JSON; - is standard input. ${repeat}"},
 	"trigger send": {
 		"file": "Body of the event, a JSON object; - is standard input.",

@@ -334,8 +334,9 @@ func TestATokenOpensTheDoor(t *testing.T) {
 	if out := r.must("", "token", "--key", prefix+".private.pem", "--tenant", tenant, "-o", "json"); !strings.Contains(
 		out, `"tenant": "`+tenant+`"`) ||
 		!strings.Contains(out, `"scope": "executions:read executions:write graphs:write tasks:work schedules:read `+
-			`schedules:write messages:read messages:write workflow:read workflow:write events:read events:write `+
-			`audit:read metadata:read metadata:write sharing:read sharing:write records:read records:write `+
+			`schedules:write messages:read messages:write webhooks:read webhooks:write workflow:read `+
+			`workflow:write events:read events:write audit:read metadata:read metadata:write sharing:read `+
+			`sharing:write records:read records:write `+
 			`approvals:read approvals:write search:read search:write reports:read reports:write automation:read `+
 			`automation:write pdca:read pdca:recheck pdca:recheck_all pdca:download pdca:admin"`) {
 		t.Errorf("token as JSON: %s", out)

@@ -298,6 +298,10 @@ var masks = []struct {
 		regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`),
 		"----------------uuid----------------",
 	},
+	{
+		regexp.MustCompile(`\b(whsec|whpk)_[0-9A-Za-z+/]{43}=`),
+		"---------------key of a webhook-------------------",
+	},
 	{regexp.MustCompile(`\b[A-Z2-7]{26}\b`), "-----------key------------"},
 	{regexp.MustCompile(`\b0[0-9A-HJKMNP-TV-Z]{25}\b`), "-----------ulid-----------"},
 	{regexp.MustCompile(`eyJ[A-Za-z0-9_.-]+`), "----token----"},

@@ -205,7 +205,7 @@ func TestScopesOfTheRoutes(t *testing.T) {
 		// who may read one of them, or write it, may all of it
 		for _, surface := range []string{
 			"metadata", "sharing", "records", "search", "reports", "approvals",
-			"automation", "schedules", "messages",
+			"automation", "schedules", "messages", "webhooks",
 		} {
 			if method, path, _ := strings.Cut(route.Pattern, " "); strings.HasPrefix(path+"/", "/"+surface+"/") &&
 				method == "GET" {

@@ -262,6 +262,7 @@ var (
 	aMonth    = regexp.MustCompile(`^\d{4}-\d\d$`)
 	aURL      = regexp.MustCompile(`^(/.*\?expires=)\d+(&signature=)[0-9a-f]{64}&`)
 	aLocal    = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$`)
+	aSecret   = regexp.MustCompile(`\b(whsec|whpk)_[0-9A-Za-z+/]{43}=`)
 	anInstant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 )
 
@@ -318,10 +319,11 @@ func (p *play) toReal(s string) string {
 
 func (p *play) translate(value any) any { return rewrite(value, p.toReal) }
 
-// mask hides instants and months, and in URLs what is signed.
+// mask hides instants, months and secrets, and in URLs what is signed.
 func mask(value any) any {
 	return rewrite(value, func(s string) string {
 		s = aLocal.ReplaceAllString(aURL.ReplaceAllString(s, "<server>$1<instant>$2<signature>&"), "<local>")
+		s = aSecret.ReplaceAllString(s, "<$1>")
 		return aMonth.ReplaceAllString(anInstant.ReplaceAllString(s, "<instant>"), "<month>")
 	})
 }

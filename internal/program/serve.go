@@ -19,6 +19,7 @@ import (
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/gate"
 	"renga.dev/renga/internal/recheck"
+	"renga.dev/renga/internal/webhooks"
 	"renga.dev/renga/internal/workflow/engine"
 	"renga.dev/renga/internal/workflow/flow"
 )
@@ -52,6 +53,8 @@ type serveCmd struct {
 	PublicURL        string        `name:"public-url" env:"RENGA_PUBLIC_URL" placeholder:"URL"`
 	Actions          []string      `name:"workflow-actions" env:"AX_WORKFLOW_EVENT_ACTIONS" placeholder:"NAME,…"`
 	OpenEvents       bool          `name:"open-workflow-events" env:"RENGA_OPEN_WORKFLOW_EVENTS"`
+	WebhookAllow     []string      `name:"webhook-allow" env:"RENGA_WEBHOOK_ALLOW" placeholder:"CIDR|HOST"`
+	WebhookHTTP      bool          `name:"webhook-http" env:"RENGA_WEBHOOK_HTTP"`
 	Airflow          airflowFlags  `embed:"" prefix:"airflow-"`
 	NoBus            bool          `name:"no-bus" hidden:""`
 	LogFormat        string        `default:"text" enum:"text,json" env:"RENGA_LOG_FORMAT"`
@@ -211,6 +214,10 @@ func (c *serveCmd) config(ctx context.Context, log *slog.Logger) (cfg app.Config
 	if cfg.EventPass, cfg.Inbound, warnings, err = readWorkflow(os.Getenv, c.Actions, c.OpenEvents); err != nil {
 		return cfg, nil, err
 	}
+	if cfg.Webhooks, err = webhooks.ParseAllowed(c.WebhookAllow); err != nil {
+		return cfg, nil, fmt.Errorf("--webhook-allow: %w", err)
+	}
+	cfg.Webhooks.HTTP = c.WebhookHTTP
 	if cfg.OIDC, err = c.OIDC.config(gate.Mode(c.Auth), c.PublicURL); err != nil {
 		return cfg, nil, err
 	}

@@ -50,9 +50,12 @@ var serveHelp = map[string]string{
 	"open-workflow-events": "With --auth jwt and without AX_WORKFLOW_EVENT_TOKEN: let everybody send workflow events " +
 		"and store templates, who needs a token with the scope workflow:write otherwise.",
 	"workflow-actions": "First actions that a workflow event may start; the default are those of the document.",
-	"no-bus":           "Publish nothing, to measure what publishing costs.",
-	"log-format":       "Form of the log: text or json (${default}).",
-	"log-level":        "What is logged: debug, info, warn or error (${default}).",
+	"webhook-allow": "Network or host inside to which webhooks may be sent, repeatable; the default is none: " +
+		"public addresses only.",
+	"webhook-http": "Lets webhooks be sent to http, too; the default is https alone.",
+	"no-bus":       "Publish nothing, to measure what publishing costs.",
+	"log-format":   "Form of the log: text or json (${default}).",
+	"log-level":    "What is logged: debug, info, warn or error (${default}).",
 	"airflow-url": "Airflow that checks strategies again, 2.x or 3.x; without it, workers of the queue " +
 		"pdca.recheck do.",
 	"airflow-dag":             "DAG that is run for every strategy.",

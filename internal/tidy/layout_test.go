@@ -187,6 +187,11 @@ var imports = map[string][]string{
 		"internal/platform/gate", "internal/platform/rest", "internal/workflow/engine", "internal/platform/idempotency",
 		"internal/platform/sqldb", "internal/platform/canonical", "internal/workflow/flow", "internal/platform/fault",
 	},
+	"internal/webhooks": {
+		"internal/platform/gate", "internal/platform/rest", "internal/platform/bus", "internal/platform/audit",
+		"internal/platform/idempotency", "internal/platform/sqldb", "internal/workflow/expr",
+		"internal/platform/canonical", "internal/platform/events", "internal/workflow/flow", "internal/platform/fault",
+	},
 	"internal/crm/*": slices.Concat(business, kit, runs),
 	"internal/demo":  {"client"},
 	"internal/cli": {

@@ -43,6 +43,7 @@ var keyedOtherwise = map[string]string{
 	"internal/platform/session/oidctest.Provider.renewals": "by a token, which the provider of tests draws",
 	"internal/platform/session/oidctest.Faults.Metadata":   "by the name of a member, for tests",
 
+	"internal/webhooks.works.running":            "by tenant",
 	"internal/bench.busBench.taken":              "by the id of an event, which the benchmark draws",
 	"internal/recheck/airflow.line.all":          "by the job",
 	"internal/platform/bulk/dlq.Kind.waiting":    "by the id of a dead letter, which the server draws",

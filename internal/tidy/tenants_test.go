@@ -148,6 +148,9 @@ var acrossTenants = map[string]map[string]int{
 	"retention deletes what is old, whosever it is": {
 		"internal/crm/automation/loop.go ‹old.table›":                    2,
 		"internal/schedules/loop.go schedules_run":                       1,
+		"internal/webhooks/retain.go webhooks_attempt":                   1,
+		"internal/webhooks/retain.go webhooks_delivery":                  1,
+		"internal/webhooks/retain.go webhooks_event":                     1,
 		"internal/platform/session/row.go session_open":                  1,
 		"internal/platform/idempotency/retention.go idempotency_request": 1,
 		"internal/platform/bulk/retain.go bulk":                          6,
@@ -175,6 +178,7 @@ var acrossTenants = map[string]map[string]int{
 		"internal/crm/automation/wait.go automation_wait":       1,
 		"internal/crm/automation/job.go automation_job":         2,
 		"internal/schedules/loop.go schedules_schedule":         2,
+		"internal/webhooks/loop.go webhooks_webhook":            3,
 		"internal/messages/loop.go messages_message":            4,
 		"internal/crm/records/reads.go records_record":          1,
 		"internal/crm/sharing/rebuild.go ‹condition›":           1,
@@ -204,6 +208,7 @@ var acrossTenants = map[string]map[string]int{
 	},
 	"numbers that say how far the server is, and nothing of a tenant": {
 		"internal/platform/bus/levels.go bus_dead":             1,
+		"internal/webhooks/levels.go webhooks_webhook":         1,
 		"internal/platform/bus/levels.go bus_lane":             2,
 		"internal/platform/bus/ops_outbox.go outbox_events":    3,
 		"internal/platform/bus/ops_tail.go outbox_events":      1,
