@@ -53,7 +53,8 @@ func TestWhatWasCreatedIsFoundByItsLabelsAtOnce(t *testing.T) {
 					return
 				}
 				if page.Total != 1 || len(page.Items) != 1 || page.Items[0].ExecutionID != made.ExecutionID {
-					t.Errorf("execution %s was created and not found by its label %s: %+v", made.ExecutionID, order, page)
+					t.Errorf("execution %s was created and not found by its label %s: %+v", made.ExecutionID, order,
+						page)
 					return
 				}
 				found.Add(1)
