@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/go-json-experiment/json"
+
 	"renga.dev/renga/internal/platform/fault"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/workflow/engine"
@@ -13,9 +15,8 @@ import (
 )
 
 const (
-	insertLabels = `INSERT INTO engine_label (tenant, label, created_at, execution)
-		SELECT $1, key || '=' || value, $2, $3 FROM json_each($4)`
-	pgLabels = `INSERT INTO engine_label (tenant, label, created_at, execution)
+	insertLabel = "INSERT INTO engine_label (tenant, label, created_at, execution) VALUES ($1, $2, $3, $4)"
+	pgLabels    = `INSERT INTO engine_label (tenant, label, created_at, execution)
 		SELECT w.tenant, l.key || '=' || l.value, w.created_at, w.num
 		FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[]) AS w (tenant, created_at, num, labels),
 			json_each_text(w.labels::json) AS l`
@@ -75,6 +76,41 @@ func labelled(heads []engine.Head) (some []engine.Head) {
 		}
 	}
 	return some
+}
+
+// labelRow is a label of an execution.
+type labelRow struct {
+	head  *engine.Head
+	label string
+}
+
+// insertLabels writes the labels of new executions as they lie in the table: page by page.
+func (t *tx) insertLabels(ctx context.Context, heads []engine.Head) error {
+	var rows []labelRow
+	for i := range heads {
+		h := &heads[i]
+		if h.Labels == "" {
+			continue
+		}
+		var labels map[string]string
+		if err := json.Unmarshal([]byte(h.Labels), &labels, flow.Stored); err != nil {
+			return err
+		}
+		for name, value := range labels {
+			rows = append(rows, labelRow{h, name + "=" + value})
+		}
+	}
+	slices.SortFunc(rows, func(a, b labelRow) int {
+		return cmp.Or(cmp.Compare(a.head.Tenant, b.head.Tenant), cmp.Compare(a.label, b.label),
+			cmp.Compare(a.head.CreatedAt, b.head.CreatedAt), cmp.Compare(a.head.Num, b.head.Num))
+	})
+	for _, r := range rows {
+		_, err := t.sql.Exec(ctx, insertLabel, r.head.Tenant, r.label, int64(r.head.CreatedAt), r.head.Num)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // labels are the arguments of pgLabels.

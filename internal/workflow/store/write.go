@@ -52,14 +52,9 @@ func (t *tx) create(ctx context.Context, heads []engine.Head, counts counter) er
 		if err != nil {
 			return err
 		}
-		if h.Labels != "" {
-			if _, err := t.sql.Exec(ctx, insertLabels, h.Tenant, int64(h.CreatedAt), h.Num, h.Labels); err != nil {
-				return err
-			}
-		}
 		counts.created(h)
 	}
-	return nil
+	return t.insertLabels(ctx, heads)
 }
 
 func (t *tx) update(ctx context.Context, heads []engine.Update, counts counter) error {
