@@ -209,6 +209,19 @@ test("late-result-arrives-live", async ({ page, server }) => {
   expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('"receipt": "R-1"');
 });
 
+test("refusals-arrive-live-after-the-end", async ({ page, server }) => {
+  const run = await Run.of(server, chain(task("pay")));
+  const t = await run.claim("pay", "w7");
+  await run.cancel("changed their mind");
+  await run.open(page, "tab=why");
+  await expect(page.locator(".exe-why")).toContainText("Nothing was refused");
+  for (let n = 1; n <= 2; n++) {
+    await run.refused(run.succeed(t, { n }, "w7"));
+    await expect(page.locator(".refusals li")).toHaveCount(n);
+    await expect(page.locator('[data-late="pay"]')).toHaveCount(n);
+  }
+});
+
 test("first-failure-is-named", async ({ page, server }) => {
   const run = await Run.of(server, fan([task("good"), task("bad")]));
   await run.fail(await run.claim("bad"), { code: "NO_MONEY", message: "The account is empty.", final: true });

@@ -37,7 +37,7 @@ export default function LogTab() {
   const w = useWords();
   const locale = useLocale();
   const [search, setSearch] = useSearch(spec);
-  const log = useLog(true, true);
+  const log = useLog(true);
   const active = now.status === "ACTIVE";
   const [chosen, setChosen] = useState<boolean>();
   const following = chosen ?? (active && search.at === 0);

@@ -11,7 +11,7 @@ const size = 100;
 
 /** The refusals of guards: a sentence each, what the guard saw, and the event that made it so. */
 export function Refusals() {
-  const { id, now, live } = useExecutionContext();
+  const { id, now } = useExecutionContext();
   const t = usePageWords(text);
   const w = useWords();
   const locale = useLocale();
@@ -19,13 +19,13 @@ export function Refusals() {
   const first = useRead(
     "/executions/{executionId}/commands",
     { path, query: { accepted: false, page_size: size } },
-    { every: live ? 2_000 : 10_000, keep: true },
+    { keep: true },
   );
   const pages = Math.ceil((first.data?.total ?? 0) / size);
   const last = useRead(
     "/executions/{executionId}/commands",
     { path, query: { accepted: false, page_size: size, page: pages } },
-    { enabled: pages > 1, every: live ? 2_000 : undefined, keep: true },
+    { enabled: pages > 1, keep: true },
   );
   if (first.error) return <ErrorBox error={first.error} onRetry={() => void first.refetch()} />;
   if (!first.data) return <Loading label={w.page.loading} lines={3} />;

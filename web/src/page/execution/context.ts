@@ -23,8 +23,10 @@ export interface ExecutionContext {
   /** The node whose panel is open. It is in the URL. */
   selected: string | undefined;
   select: (nodeId: string | undefined) => void;
-  /** Events arrive: the execution is ACTIVE, or has just ended. */
+  /** Events, refusals and late results arrive as they happen, also after the end. */
   live: boolean;
+  /** How often commands that led to no event came. */
+  noted: number;
   /** Read the state again, after a command. */
   refresh: () => Promise<void>;
 }

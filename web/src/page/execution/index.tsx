@@ -28,7 +28,7 @@ function OfId({ id }: { id: string }) {
   const t = usePageWords(text);
   const locale = useLocale();
   const [search, setSearch] = useSearch(spec);
-  const { now, error, live, listening, refresh } = useExecution(id);
+  const { now, error, live, noted, refresh } = useExecution(id);
   const [local, setLocal] = useState<LocalState>();
 
   const at = search.at > 0 && now !== undefined && search.at < now.seq ? search.at : undefined;
@@ -67,11 +67,12 @@ function OfId({ id }: { id: string }) {
             show: setLocal,
             selected: search.node === "" ? undefined : search.node,
             select,
-            live: live || listening,
+            live,
+            noted,
             refresh,
           }
         : undefined,
-    [id, now, shown, graph.data, at, setAt, search.node, select, live, listening, refresh],
+    [id, now, shown, graph.data, at, setAt, search.node, select, live, noted, refresh],
   );
 
   if (!now || !context) {
@@ -94,7 +95,7 @@ function OfId({ id }: { id: string }) {
         actions={<Actions />}
       >
         <Facts />
-        <Notices listening={listening} />
+        <Notices listening={live && now.status === "CANCELED"} />
         {error && <ErrorBox error={error} onRetry={() => void refresh()} />}
         {then.error && at !== undefined && (
           <ErrorBox error={then.error} onRetry={() => void then.refetch()} />

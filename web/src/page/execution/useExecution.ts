@@ -1,47 +1,46 @@
-import { useCallback, useEffect, useState } from "react";
-import { useRead } from "../../api";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { useRead, useRefresh } from "../../api";
 import { apply, type Draft } from "../../flow/apply";
 import type { ExecutionState, FlowEvent } from "../../flow/types";
 import { useStream, type Frame } from "../../live";
 import type { Execution } from "./context";
 
-/** For so long after a cancel late results are listened for, in milliseconds. */
-export const listenFor = 60_000;
+/** Commands that led to no event may come in hundreds: so often are they read again, in milliseconds. */
+const commandsEvery = 250;
 
 export interface Live {
   now: Execution | undefined;
   error: Error | undefined;
+  /** Events, refusals and late results arrive as they happen, also after the end. */
   live: boolean;
-  /** A cancel was a moment ago: what workers still report comes in. */
-  listening: boolean;
+  /** How often commands that led to no event came: whoever shows the log reads on. */
+  noted: number;
   refresh: () => Promise<void>;
 }
 
 /** The newest state of an execution: read once, and carried on by the events of its stream. */
 export function useExecution(id: string): Live {
   const [carried, setCarried] = useState<Execution>();
-  const [listening, setListening] = useState(false);
-  const path = { executionId: id };
-  const read = useRead("/executions/{executionId}", { path }, { every: listening ? 2_000 : undefined });
+  const [noted, setNoted] = useState(0);
+  const read = useRead("/executions/{executionId}", { path: { executionId: id } });
   const now = newer(carried, read.data);
   const { refetch } = read;
   const refresh = useCallback(async () => void (await refetch()), [refetch]);
 
-  const canceledAt = now?.status === "CANCELED" ? now.endedAt : undefined;
-  useEffect(() => {
-    if (canceledAt === undefined) return;
-    const left = listenFor - (Date.now() - Date.parse(canceledAt));
-    if (left <= 0) return;
-    const begin = setTimeout(() => setListening(true));
-    const end = setTimeout(() => setListening(false), Math.min(left, listenFor));
-    return () => {
-      clearTimeout(begin);
-      clearTimeout(end);
-    };
-  }, [canceledAt]);
+  const readAgain = useRefresh();
+  const waiting = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(waiting.current), []);
+  const noteCommands = useCallback(() => {
+    waiting.current ??= setTimeout(() => {
+      waiting.current = undefined;
+      setNoted((n) => n + 1);
+      void refetch();
+      void readAgain("/executions/{executionId}/commands");
+    }, commandsEvery);
+  }, [refetch, readAgain]);
 
   const live = useStream({
-    path: now === undefined ? undefined : `executions/${id}/stream`,
+    path: now === undefined ? undefined : `executions/${id}/stream?commands=true`,
     after: now === undefined ? undefined : String(now.seq),
     onFrames: (frames) => {
       const events = eventsOf(frames);
@@ -50,20 +49,25 @@ export function useExecution(id: string): Live {
       const next = advance(from, events);
       if (next) setCarried(next);
       // A gap, or the end: the server has the rest, such as a result that is held by reference.
-      if (!next || frames.some((f) => f.event === "end")) void refetch();
+      if (!next || frames.some((f) => ends.has(f.event))) void refetch();
+      if (frames.some((f) => f.event === "command")) noteCommands();
     },
-    onPoll: () => void refetch(),
+    onPoll: noteCommands,
   });
-  return { now, error: read.error ?? undefined, live: live.state?.kind === "live", listening, refresh };
+  return { now, error: read.error ?? undefined, live: live.state?.kind === "live", noted, refresh };
 }
+
+const ends = new Set(["EXECUTION_COMPLETED", "EXECUTION_FAILED", "EXECUTION_CANCELED"]);
 
 function newer(a: Execution | undefined, b: Execution | undefined): Execution | undefined {
   if (!a || !b) return a ?? b;
-  return a.seq > b.seq ? a : b;
+  return a.seq > b.seq ? a : b; // what was read has late results that came since the same event
 }
 
 function eventsOf(frames: readonly Frame[]): FlowEvent[] {
-  return frames.filter((f) => f.id !== "" && f.event !== "end").map((f) => JSON.parse(f.data) as FlowEvent);
+  return frames
+    .filter((f) => f.id !== "" && f.event !== "command")
+    .map((f) => JSON.parse(f.data) as FlowEvent);
 }
 
 /** The state after more events; undefined when some between are missing. */

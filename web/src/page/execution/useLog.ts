@@ -17,14 +17,9 @@ export interface LogView {
   retry: () => void;
 }
 
-const refusalsEvery = 2_000;
-
-/**
- * The log of the execution on screen, read when `wanted` and carried on from then. With `follow` it also asks for
- * commands that led to no event: they do not come with the stream.
- */
-export function useLog(wanted: boolean, follow = false): LogView {
-  const { id, now, live } = useExecutionContext();
+/** The log of the execution on screen, read when `wanted` and carried on from then. */
+export function useLog(wanted: boolean): LogView {
+  const { id, now, noted } = useExecutionContext();
   useActAs();
   const [tenant, user] = readKey("/executions");
   const { data: store } = useQuery({
@@ -41,14 +36,7 @@ export function useLog(wanted: boolean, follow = false): LogView {
   const version = useSyncExternalStore(subscribe, () => store?.version ?? 0);
   useEffect(() => {
     if (wanted) void store?.catchUp();
-  }, [wanted, store, now.seq]);
-  const asking = follow && live;
-  useEffect(() => {
-    if (!asking || !store) return;
-    const ask = () => document.visibilityState === "visible" && void store.catchUp();
-    const timer = setInterval(ask, refusalsEvery);
-    return () => clearInterval(timer);
-  }, [asking, store]);
+  }, [wanted, store, now.seq, noted]);
   const late = now.lateResults;
   return useMemo(() => {
     void version;
