@@ -80,6 +80,8 @@ type ExecutionFilter struct {
 	CreatedTo     time.Time         // created before this instant
 	EndedFrom     time.Time         // ended at or after this instant
 	EndedTo       time.Time         // ended before this instant
+	Archived      *bool             // only those that are archived, or are not; nil: all
+	NowAt         bool              // say at which nodes those are that are ACTIVE; their states are read for it
 }
 
 func (f *ExecutionFilter) query() url.Values {
@@ -87,7 +89,15 @@ func (f *ExecutionFilter) query() url.Values {
 	if f.Waiting {
 		waiting = "true"
 	}
+	include, archived := "", ""
+	if f.NowAt {
+		include = "nowAt"
+	}
+	if f.Archived != nil {
+		archived = strconv.FormatBool(*f.Archived)
+	}
 	query := given(map[string]string{
+		"include": include, "archived": archived,
 		"status": joined(f.Status), "graphId": f.GraphID, "correlationId": f.CorrelationID,
 		"businessKey": f.BusinessKey, "outcome": f.Outcome, "errorCode": f.ErrorCode,
 		"waiting": waiting, "nodeId": f.NodeID,

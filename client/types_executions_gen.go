@@ -33,7 +33,15 @@ type ExecutionSummary struct {
 	Outcome string `json:"outcome,omitempty"`
 	// Why it failed, as `error.code` of the execution. One that ended before lists had it shows
 	// none here.
-	ErrorCode  string     `json:"errorCode,omitempty"`
+	ErrorCode string `json:"errorCode,omitempty"`
+	// The node at which it failed first. One that ended before lists had it shows none here.
+	FailedNodeID string `json:"failedNodeId,omitempty"`
+	// Whether a node waits for somebody. Absent where nothing was written about the execution
+	// since lists have it.
+	Waiting bool `json:"waiting,omitempty"`
+	// With `include=nowAt`, of one that is ACTIVE, up to three nodes that are ready, run or
+	// wait, in the order of the graph.
+	NowAt      []string   `json:"nowAt,omitempty"`
 	CreatedAt  time.Time  `json:"createdAt"`
 	EndedAt    *time.Time `json:"endedAt"`
 	ArchivedAt *time.Time `json:"archivedAt"`

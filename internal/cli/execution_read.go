@@ -145,6 +145,9 @@ type executionListCmd struct {
 	ErrorCode     string `placeholder:"CODE" help:"Failed with this code."`
 	EndedFrom     string `placeholder:"TIME" help:"Ended at or after."`
 	EndedTo       string `placeholder:"TIME" help:"Ended before."`
+	Archived      bool   `xor:"archive" help:"Only executions that are archived."`
+	Unarchived    bool   `xor:"archive" help:"Only executions that are not archived."`
+	NowAt         bool   `help:"Show at which nodes executions are that are ACTIVE."`
 	Cursor        string `placeholder:"TEXT" help:"Where the page begins: next of the page before."`
 	paging
 }
@@ -186,6 +189,10 @@ func (c *executionListCmd) selection(a *App) (client.ExecutionFilter, error) {
 		Labels: f.Labels, Waiting: f.Waiting, NodeID: f.NodeID, Outcome: c.Outcome, ErrorCode: c.ErrorCode,
 		CreatedFrom: f.CreatedFrom, CreatedTo: f.CreatedTo,
 	}
+	if c.Archived || c.Unarchived {
+		out.Archived = &c.Archived
+	}
+	out.NowAt = c.NowAt
 	out.EndedFrom, out.EndedTo, err = a.times("--ended-from", c.EndedFrom, "--ended-to", c.EndedTo)
 	return out, err
 }
@@ -221,6 +228,8 @@ func (executionListCmd) Help() string {
   renga execution list --graph order --page 2 --page-size 100
   renga execution list --label region=eu --label tier=gold --ended-from 2026-01-05
   renga execution list --graph expense --waiting --node approve
+  renga execution list --status FAILED --unarchived
+  renga execution list --status ACTIVE --now-at
   renga execution list --status ACTIVE -o json | jq -r '.items[].executionId'`
 }
 
@@ -233,12 +242,19 @@ func (c *executionListCmd) Run(ctx context.Context, r *remote) error {
 	if err == nil {
 		c.Page = page.Page
 	}
-	const head = "EXECUTION, STATUS, GRAPH, VERSION, CREATED, TOOK, ARCHIVED, OUTCOME, KEY, LABELS"
+	head := "EXECUTION, STATUS, GRAPH, VERSION, CREATED, TOOK, ARCHIVED, OUTCOME, KEY, LABELS"
+	if c.NowAt {
+		head += ", NOW AT"
+	}
 	return tabulate(r, &c.paging, columns(head, func(e *client.ExecutionSummary) []any {
-		return []any{
+		row := []any{
 			e.ExecutionID, status(e.Status), e.GraphID, e.GraphVersion, e.CreatedAt, took(e.CreatedAt, e.EndedAt),
 			e.ArchivedAt != nil, e.Outcome + e.ErrorCode, e.BusinessKey, labels(e.Labels),
 		}
+		if c.NowAt {
+			row = append(row, strings.Join(e.NowAt, " "))
+		}
+		return row
 	}))(page, err)
 }
 

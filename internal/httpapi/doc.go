@@ -45,6 +45,7 @@ type Reads interface {
 	Events(ctx context.Context, tenant string, id flow.ID, from uint64, limit int) ([]flow.Event, uint64, error)
 	Commands(ctx context.Context, q engine.CommandQuery) ([]engine.Decided, int, error)
 	OpenLog(ctx context.Context, tenant string, id flow.ID, after engine.LogPlace) (*engine.LogCursor, error)
+	NowAt(ctx context.Context, tenant string, id flow.ID) ([]string, error)
 	List(ctx context.Context, q engine.ListQuery) ([]engine.Head, int, error)
 	Waits(ctx context.Context, q engine.WaitQuery) ([]engine.WaitRow, int, error)
 	Counts(ctx context.Context, q engine.CountQuery) (groups []engine.Group, total int, more bool, err error)

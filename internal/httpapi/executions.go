@@ -10,6 +10,7 @@ import (
 	"renga.dev/renga/internal/platform/rest"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/workflow/engine"
+	"renga.dev/renga/internal/workflow/flow"
 )
 
 func (a *API) execution(ctx context.Context, c *gate.Call) (gate.Reply, error) {
@@ -52,11 +53,13 @@ func (a *API) output(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 
 func (a *API) list(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	q, p := rest.ReadPage(c, "status", "graphId", "correlationId", "businessKey", "label*", "waiting", "nodeId",
-		"outcome", "errorCode", "createdFrom", "createdTo", "endedFrom", "endedTo", "sort", "cursor")
+		"archived", "outcome", "errorCode", "createdFrom", "createdTo", "endedFrom", "endedTo", "sort", "cursor",
+		"include")
 	lq := query{q}.executions(c.Principal.Tenant)
 	if sort, given := q.Text("sort"); given && sort != newestFirst {
 		q.Fail("sort", "sort must be %s", newestFirst)
 	}
+	include := q.Words("include", "nowAt")
 	sealed, err := a.cfg.Seals.For(ctx, "executions", c.Principal.Tenant, c.Principal.Subject,
 		q.Without("page", "cursor"))
 	if err != nil {
@@ -79,12 +82,29 @@ func (a *API) list(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 	}
 	page := rest.Show(p, heads, total, showHead)
 	page.Next = next
-	return gate.Reply{Body: page}, nil
+	if len(include) > 0 {
+		err = c.Turn(ctx, func() error { return placeHeads(ctx, a.cfg.Reads, c.Principal.Tenant, page.Items) })
+	}
+	return gate.Reply{Body: page}, err
+}
+
+// placeHeads says of those that are ACTIVE at which nodes they are.
+func placeHeads(ctx context.Context, reads Reads, tenant string, items []headView) (err error) {
+	for i := range items {
+		if one := &items[i]; one.Status == flow.Active.String() {
+			if one.NowAt, err = reads.NowAt(ctx, tenant, one.ExecutionID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // executions is which of them a list is asked for.
 func (q query) executions(tenant string) engine.ListQuery {
+	archived := q.Bool("archived")
 	return engine.ListQuery{
+		Archived: archived != nil && *archived, Unarchived: archived != nil && !*archived,
 		Tenant: tenant, Status: q.statuses("status"), GraphID: q.graph("graphId"),
 		CorrelationID: q.correlation("correlationId"), BusinessKey: q.businessKey("businessKey"),
 		Labels: q.labels("label"), Waiting: q.waiting("waiting"), NodeID: q.name("nodeId"),

@@ -180,13 +180,22 @@ type headView struct {
 	Labels        flow.Data  `json:"labels,omitzero"`
 	Outcome       string     `json:"outcome,omitzero"`
 	ErrorCode     string     `json:"errorCode,omitzero"`
+	FailedNodeID  string     `json:"failedNodeId,omitzero"`
+	Waiting       *bool      `json:"waiting,omitzero"` // nil: the row is too old to know
+	NowAt         []string   `json:"nowAt,omitzero"`
 	CreatedAt     flow.Time  `json:"createdAt"`
 	EndedAt       *flow.Time `json:"endedAt"`
 	ArchivedAt    *flow.Time `json:"archivedAt"`
 }
 
 func showHead(h *engine.Head) headView {
+	var waiting *bool
+	if h.Waiting >= 0 || h.Status.Terminal() { // what has ended does not wait
+		yes := h.Waiting > 0 && !h.Status.Terminal()
+		waiting = &yes
+	}
 	return headView{
+		FailedNodeID: h.FailedNode, Waiting: waiting,
 		ExecutionID: h.ID, Status: h.Status.String(), GraphID: h.GraphID, GraphVersion: h.GraphVersion,
 		CorrelationID: h.CorrelationID, BusinessKey: h.BusinessKey, Labels: textData(h.Labels),
 		Outcome: h.Outcome, ErrorCode: h.ErrorCode,

@@ -39,7 +39,7 @@ func (b *batch) close(ent *entry, out *Batch) error {
 		out.Create = append(out.Create, head)
 		ent.head = head
 	} else if head != ent.head {
-		out.Update = append(out.Update, Update{head, ent.head.Status, ent.head.Waiting})
+		out.Update = append(out.Update, Update{head, ent.head.Status, ent.head.Waiting, ent.head.ArchivedAt > 0})
 		ent.head = head
 	}
 	return nil
@@ -98,12 +98,21 @@ func errorCodeOf(s *flow.State) string {
 	return s.Error.Code
 }
 
+// failedNodeOf is where an execution failed first.
+func failedNodeOf(s *flow.State) string {
+	if s.Status != flow.Failed {
+		return ""
+	}
+	return s.FailedNode
+}
+
 func (b *batch) head(ent *entry, open *openRow) Head {
 	s := &ent.state
 	h := Head{
 		Num: ent.num, ID: s.Execution, Tenant: ent.tenant, GraphID: s.GraphID, GraphVersion: s.GraphVersion,
 		Status: s.Status, CreatedAt: s.CreatedAt, EndedAt: s.EndedAt, ArchivedAt: s.ArchivedAt, DueAt: ent.head.DueAt,
-		Outcome: ent.head.Outcome, ErrorCode: ent.head.ErrorCode, Waiting: ent.head.Waiting,
+		Outcome: ent.head.Outcome, ErrorCode: ent.head.ErrorCode, FailedNode: ent.head.FailedNode,
+		Waiting:       ent.head.Waiting,
 		CorrelationID: ent.head.CorrelationID, BusinessKey: ent.head.BusinessKey, Labels: ent.head.Labels,
 	}
 	if open.created {
@@ -113,7 +122,7 @@ func (b *batch) head(ent *entry, open *openRow) Head {
 		h.Waiting = min(len(waitingNodes(s)), 1)
 	}
 	if s.Status.Terminal() {
-		h.Outcome, h.ErrorCode = s.Outcome, errorCodeOf(s)
+		h.Outcome, h.ErrorCode, h.FailedNode = s.Outcome, errorCodeOf(s), failedNodeOf(s)
 	}
 	switch {
 	case s.Status.Terminal():

@@ -25,7 +25,8 @@ type ListQuery struct {
 	CreatedTo     flow.Time    // exclusive
 	EndedFrom     flow.Time    // inclusive
 	EndedTo       flow.Time    // exclusive
-	Unarchived    bool         // not archived; it has no index, so it is not for lists that everybody turns
+	Archived      bool         // archived
+	Unarchived    bool         // not archived; it has no index of its own: a page passes by those that are
 
 	// A page: those before the place of one in the order of a list (CreatedAt, Num), newest first,
 	// without the first Offset of them. The zero Before is the end of the order.
@@ -42,6 +43,7 @@ func (q *ListQuery) Selects(h *Head) bool {
 		(q.BusinessKey == "" || q.BusinessKey == h.BusinessKey) &&
 		(q.Outcome == "" || q.Outcome == h.Outcome) && (q.ErrorCode == "" || q.ErrorCode == h.ErrorCode) &&
 		(!q.Waiting || h.Waiting > 0) && (!q.Unarchived || h.ArchivedAt == 0) &&
+		(!q.Archived || h.ArchivedAt > 0) &&
 		h.CreatedAt >= q.CreatedFrom && (q.CreatedTo == 0 || h.CreatedAt < q.CreatedTo) &&
 		(!q.Ended() || h.EndedAt > 0 && h.EndedAt >= q.EndedFrom && (q.EndedTo == 0 || h.EndedAt < q.EndedTo)) &&
 		h.hasAll(q.Labels)

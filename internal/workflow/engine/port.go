@@ -158,6 +158,7 @@ type Head struct {
 	DueAt        flow.Time // a lower bound of the next deadline; 0: none
 	Outcome      string    // of the Success that it ended at; "" in rows that ended before this column
 	ErrorCode    string    // why it failed; "" in rows that ended before this column
+	FailedNode   string    // where it failed first; "" in rows that ended before this column
 	Waiting      int       // 1: a node waits; unknown in rows that are older than this column
 
 	// These do not change.
@@ -257,4 +258,5 @@ type Update struct {
 	Head
 	Was        flow.Status // the status that is stored
 	WasWaiting int         // as it is stored
+	Archived   bool        // it is stored as archived
 }

@@ -50,6 +50,28 @@ func (r *Reads) Execution(ctx context.Context, tenant string, id flow.ID, at uin
 	return v, err
 }
 
+// MaxNowAt is how many nodes say where an execution is.
+const MaxNowAt = 3
+
+// NowAt are the first nodes of an execution that are ready, run or wait.
+func (r *Reads) NowAt(ctx context.Context, tenant string, id flow.ID) ([]string, error) {
+	s, err := r.state(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	nodes := []string{}
+	for _, n := range s.Nodes {
+		switch n.Status {
+		case flow.NodeIsReady, flow.NodeIsRunning, flow.NodeIsWaiting:
+			nodes = append(nodes, n.ID)
+		}
+		if len(nodes) == MaxNowAt {
+			break
+		}
+	}
+	return nodes, nil
+}
+
 // ByKey is the execution of a graph with a business key: the ACTIVE one, else the newest.
 func (r *Reads) ByKey(ctx context.Context, key BusinessKey) (View, error) {
 	id, err := r.store.ByKey(ctx, key)

@@ -185,6 +185,7 @@ func compareHead(head *Head, s *flow.State) (why []string) {
 		{"business key", head.BusinessKey, s.BusinessKey},
 		{"outcome", cmp.Or(head.Outcome, s.Outcome), s.Outcome}, // like the next, of older rows unknown
 		{"error code", cmp.Or(head.ErrorCode, errorCodeOf(s)), errorCodeOf(s)},
+		{"failed node", cmp.Or(head.FailedNode, failedNodeOf(s)), failedNodeOf(s)},
 		{"labels", head.Labels, labelsOf(s)},
 	} {
 		if t.row != t.log {

@@ -12,7 +12,7 @@ import (
 
 const (
 	headColumns = "num, id, tenant, graph_id, graph_version, status, created_at, ended_at, archived_at, due_at, " +
-		"correlation_id, business_key, labels, outcome, error_code, waiting"
+		"correlation_id, business_key, labels, outcome, error_code, waiting, failed_node"
 
 	selectByID  = "SELECT " + headColumns + " FROM engine_execution WHERE id = $1 AND tenant = $2"
 	selectByNum = "SELECT " + headColumns + " FROM engine_execution WHERE num = $1 AND tenant = $2"
@@ -52,7 +52,7 @@ func scanHead(row *sqldb.Row, more ...any) (engine.Head, error) {
 	err := row.Scan(append([]any{
 		&h.Num, &id, &h.Tenant, &h.GraphID, &version, &status, (*int64)(&h.CreatedAt), (*int64)(&h.EndedAt),
 		(*int64)(&h.ArchivedAt), (*int64)(&h.DueAt), &h.CorrelationID, &h.BusinessKey, &h.Labels, &h.Outcome,
-		&h.ErrorCode, &waiting,
+		&h.ErrorCode, &waiting, &h.FailedNode,
 	}, more...)...)
 	copy(h.ID[:], id)
 	h.GraphVersion, h.Status, h.Waiting = int(version), flow.Status(status), int(waiting)

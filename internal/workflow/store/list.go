@@ -112,6 +112,9 @@ func newList(dialect sqldb.Dialect, q engine.ListQuery) *list {
 	} else if q.Waiting {
 		l.filters = append(l.filters, filter{column: "waiting"})
 	}
+	if q.Archived {
+		l.filters = append(l.filters, filter{column: "archived_at"})
+	}
 	if q.Ended() {
 		l.filters = append(l.filters, filter{column: "ended_at"})
 	}
@@ -191,6 +194,8 @@ func (l *list) drive(b *statement, f *filter) string {
 		return " AND " + f.column + " = " + b.arg(f.value)
 	case f.column == "waiting":
 		return " AND waiting = 1"
+	case f.column == "archived_at":
+		return " AND archived_at > 0"
 	case f.sorted():
 		// The condition of the index is the last: SQLite takes the first lower bound that it meets.
 		return " AND ended_at >= " + b.arg(int64(l.query.EndedFrom)) + " AND ended_at < " +
@@ -240,6 +245,8 @@ func (l *list) lookUpColumns(b *statement, driver *filter) (conditions string) {
 		case f == driver || f.table != "":
 		case f.column == "waiting":
 			conditions += " AND waiting + 0 = 1"
+		case f.column == "archived_at":
+			conditions += " AND archived_at + 0 > 0"
 		case f.sorted():
 			conditions += " AND ended_at + 0 >= " + b.arg(max(int64(l.query.EndedFrom), 1)) +
 				" AND ended_at + 0 < " + b.arg(until(l.query.EndedTo))
@@ -332,16 +339,25 @@ func byCreation(order string) string { return " ORDER BY at " + order + ", n " +
 // total is how many executions match. Without a range of time the numbers that are kept say so.
 func (l *list) total(ctx context.Context, sql *sqldb.Tx) (n int, err error) {
 	st := l.count()
+	ranged := l.query.CreatedFrom != 0 || l.query.CreatedTo != 0
+	less := len(l.filters) == 0 && !ranged && l.query.Unarchived
 	switch {
-	case len(l.filters) == 0 && l.query.CreatedFrom == 0 && l.query.CreatedTo == 0 && !l.query.Unarchived:
+	case len(l.filters) == 0 && !ranged:
 		st = l.counted()
+	case len(l.filters) == 1 && l.query.Archived && !ranged:
+		st = l.archived()
 	case l.only() && l.filters[0].counted() != "":
 		st = l.passing(&l.filters[0])
 	case l.driver != nil && (l.driver.n == 0 || l.driver.n < frequent && len(l.filters) == 1 &&
 		l.query.GraphID == "" && len(l.statuses) == 4 && !l.query.Unarchived):
 		return l.driver.n, nil
 	}
-	return n, sql.Row(ctx, st.Query, st.Args...).Scan(&n)
+	if err := sql.Row(ctx, st.Query, st.Args...).Scan(&n); err != nil || !less {
+		return n, err
+	}
+	archived, st := 0, l.archived()
+	err = sql.Row(ctx, st.Query, st.Args...).Scan(&archived)
+	return n - archived, err
 }
 
 // only reports whether a query has one filter and nothing else.
@@ -385,6 +401,30 @@ func (l *list) passing(f *filter) sqldb.Stmt {
 func (l *list) count() sqldb.Stmt {
 	b := &statement{}
 	b.text("SELECT (", strings.Join(l.parts(b, "count(*)", ""), ") + ("), ")")
+	return b.Stmt
+}
+
+// archived reads how many of them are archived, like passing.
+func (l *list) archived() sqldb.Stmt {
+	b := &statement{}
+	var any []string
+	for _, status := range l.statuses {
+		if name := archivedAs(status, l.query.GraphID); l.query.GraphID != "" {
+			any = append(any, "filter = "+b.arg(name))
+		} else { // 0 comes after the slash that ends the name
+			any = append(any, "filter >= "+b.arg(name)+" AND filter < "+b.arg(strings.TrimSuffix(name, "/")+"0"))
+		}
+	}
+	tenant := b.arg(l.query.Tenant)
+	sum := func(table string) string {
+		return "(SELECT coalesce(sum(n), 0) FROM " + table + " WHERE tenant = " + tenant + " AND (" +
+			strings.Join(any, " OR ") + "))"
+	}
+	text := "SELECT " + sum("engine_passing")
+	if l.dialect == sqldb.Postgres {
+		text += " + " + sum("engine_passing_delta")
+	}
+	b.text(text)
 	return b.Stmt
 }
 

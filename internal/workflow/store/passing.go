@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 
@@ -24,6 +25,7 @@ const (
 	byError   = ":error="
 	byNode    = ":node="
 	byWaiting = ":waiting"
+	byArchive = ":archived="
 )
 
 // passed counts what the executions of a batch pass from now on.
@@ -33,6 +35,9 @@ func passed(b *engine.Batch) (passing, error) {
 		h := &b.Create[i]
 		p.ended(h)
 		p.waiting(h, 0)
+		if h.ArchivedAt > 0 {
+			p[filterOf{h.Tenant, archivedAs(h.Status, h.GraphID)}]++
+		}
 		if h.Labels == "" {
 			continue
 		}
@@ -50,6 +55,9 @@ func passed(b *engine.Batch) (passing, error) {
 			p.ended(&u.Head)
 		}
 		p.waiting(&u.Head, u.WasWaiting)
+		if u.ArchivedAt > 0 && !u.Archived {
+			p[filterOf{u.Tenant, archivedAs(u.Status, u.GraphID)}]++
+		}
 	}
 	for i := range b.Waited {
 		p[filterOf{b.Waited[i].Tenant, byNode + b.Waited[i].Node}]--
@@ -59,6 +67,11 @@ func passed(b *engine.Batch) (passing, error) {
 	}
 	maps.DeleteFunc(p, func(_ filterOf, n int64) bool { return n == 0 })
 	return p, nil
+}
+
+// archivedAs is the filter by which archived executions of a status and a graph are counted.
+func archivedAs(status flow.Status, graph string) string {
+	return byArchive + strconv.Itoa(int(status)) + "/" + graph
 }
 
 func (p passing) waiting(h *engine.Head, was int) {

@@ -36,6 +36,7 @@ func TestStatementsUseAnIndex(t *testing.T) {
 	for name, q := range listQueries {
 		l := newList(sqldb.SQLite, q)
 		statements[name+", total"] = l.counted().Query
+		statements[name+", archived"] = l.archived().Query
 		for driver, query := range listStatements(l) {
 			if driver != "ended_at" || !strings.Contains(query, "ORDER BY") { // what is sorted is few
 				statements[name+" by "+driver+": "+query] = query
@@ -66,6 +67,8 @@ var listQueries = map[string]engine.ListQuery{
 	"list of what waits":              {Waiting: true},
 	"list of what waits in a graph":   {Waiting: true, GraphID: "g", Labels: []flow.Label{{Name: "a", Value: "1"}}},
 	"list of a node that waits":       {NodeID: "a"},
+	"list of what is archived":        {Archived: true},
+	"list of what is archived of one": {Archived: true, GraphID: "g", Status: []flow.Status{flow.Failed}},
 	"list by everything": {
 		GraphID: "g", Status: []flow.Status{flow.Failed, flow.Active}, CorrelationID: "c",
 		BusinessKey: "k", Outcome: "o",

@@ -45,10 +45,10 @@ func (t *tx) create(ctx context.Context, heads []engine.Head, counts counter) er
 	for i := range heads {
 		h := &heads[i]
 		_, err := t.sql.Exec(ctx, `INSERT INTO engine_execution (`+headColumns+`)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 			h.Num, h.ID[:], h.Tenant, h.GraphID, h.GraphVersion, int64(h.Status), int64(h.CreatedAt), int64(h.EndedAt),
 			int64(h.ArchivedAt), int64(h.DueAt), h.CorrelationID, h.BusinessKey, h.Labels, h.Outcome,
-			h.ErrorCode, h.Waiting)
+			h.ErrorCode, h.Waiting, h.FailedNode)
 		if err != nil {
 			return err
 		}
@@ -61,9 +61,10 @@ func (t *tx) update(ctx context.Context, heads []engine.Update, counts counter) 
 	for i := range heads {
 		h := &heads[i]
 		n, err := t.sql.Exec(ctx, `UPDATE engine_execution SET status = $1, ended_at = $2, archived_at = $3,
-			due_at = $4, outcome = $5, error_code = $6, waiting = $7
-			WHERE num = $8 AND tenant = $9 AND status = $10`,
+			due_at = $4, outcome = $5, error_code = $6, waiting = $7, failed_node = $8
+			WHERE num = $9 AND tenant = $10 AND status = $11`,
 			int64(h.Status), int64(h.EndedAt), int64(h.ArchivedAt), int64(h.DueAt), h.Outcome, h.ErrorCode, h.Waiting,
+			h.FailedNode,
 			h.Num, h.Tenant, int64(h.Was))
 		if err != nil {
 			return err

@@ -16,7 +16,7 @@ const (
 	pgCreate = `INSERT INTO engine_execution (` + headColumns + `, commit_no)
 		SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
 			$8::bigint[], $9::bigint[], $10::bigint[], $11::text[], $12::text[], $13::text[],
-			$14::text[], $15::text[], $16::bigint[], $17::bigint[])`
+			$14::text[], $15::text[], $16::bigint[], $17::text[], $18::bigint[])`
 
 	// What changes is an array for each column, in the order of the numbers; place is
 	// where an execution stands in them.
@@ -26,7 +26,7 @@ const (
 			archived_at = ($6::bigint[])` + place + `, due_at = ($7::bigint[])` + place + `,
 			commit_no = greatest(commit_no, ($8::bigint[])` + place + `),
 			outcome = ($9::text[])` + place + `, error_code = ($10::text[])` + place + `,
-			waiting = ($11::bigint[])` + place + `
+			waiting = ($11::bigint[])` + place + `, failed_node = ($12::text[])` + place + `
 		WHERE num = ANY($1::bigint[]) AND tenant = ($2::text[])` + place + ` AND status = ($3::bigint[])` + place
 
 	// An execution that a commit only appends to changes in nothing but its number:
@@ -145,6 +145,7 @@ func creations(heads []engine.Head, newest map[int64]int64, counts counter) []an
 		column(heads, func(h *engine.Head) string { return h.Outcome }),
 		column(heads, func(h *engine.Head) string { return h.ErrorCode }),
 		column(heads, func(h *engine.Head) int64 { return int64(h.Waiting) }),
+		column(heads, func(h *engine.Head) string { return h.FailedNode }),
 		column(heads, func(h *engine.Head) int64 {
 			counts.created(h)
 			return taken(newest, h.Num)
@@ -170,6 +171,7 @@ func updates(heads []engine.Update, newest map[int64]int64, counts counter) []an
 		column(heads, func(h *engine.Update) string { return h.Outcome }),
 		column(heads, func(h *engine.Update) string { return h.ErrorCode }),
 		column(heads, func(h *engine.Update) int64 { return int64(h.Waiting) }),
+		column(heads, func(h *engine.Update) string { return h.FailedNode }),
 	}
 }
 
