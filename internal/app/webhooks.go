@@ -31,7 +31,7 @@ func observeWebhooks(meter metric.Meter, a *App) error {
 	}
 	a.door.Run = append(a.door.Run, func(ctx context.Context) { levels.run(ctx, a.Webhooks.Levels) })
 	m := &instruments[webhooks.Levels]{meter: meter}
-	m.gauge("webhooks.count", "Webhooks, by state.", func(now webhooks.Levels, show observed) {
+	m.gauge("webhooks.endpoints", "Webhooks, by state.", func(now webhooks.Levels, show observed) {
 		for state, n := range now.States {
 			show(n, attribute.String("state", state.String()))
 		}
