@@ -359,5 +359,6 @@ var operations = []Operation{
 		"core", "webhooks:write", "webhooks.write", "X-Idempotency-Key", true},
 	{"rotateWebhookSecret", "POST", "/webhooks/{id}/rotate",
 		"core", "webhooks:write", "webhooks.write", "X-Idempotency-Key", true},
-	{"testWebhook", "POST", "/webhooks/{id}/test", "core", "webhooks:write", "webhooks.write", "", false},
+	{"testWebhook", "POST", "/webhooks/{id}/test",
+		"core", "webhooks:write", "webhooks.write", "X-Idempotency-Key", true},
 }

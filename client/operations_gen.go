@@ -54,4 +54,5 @@ var keyed = []keyedOperation{
 	{"POST", "/webhooks/{id}/recover", "X-Idempotency-Key"},
 	{"POST", "/webhooks/{id}/resume", "X-Idempotency-Key"},
 	{"POST", "/webhooks/{id}/rotate", "X-Idempotency-Key"},
+	{"POST", "/webhooks/{id}/test", "X-Idempotency-Key"},
 }

@@ -72,8 +72,8 @@ func (c Webhooks) Recover(ctx context.Context, key, id string, since time.Time) 
 }
 
 // Test posts a message to the endpoint at once and says what it answered.
-func (c Webhooks) Test(ctx context.Context, id string) (*WebhookTest, error) {
-	t, _, err := post[*WebhookTest](ctx, c.transport, pathOf("/webhooks/{id}/test", id), "", struct{}{})
+func (c Webhooks) Test(ctx context.Context, key, id string) (*WebhookTest, error) {
+	t, _, err := post[*WebhookTest](ctx, c.transport, pathOf("/webhooks/{id}/test", id), key, struct{}{})
 	return t, err
 }
 

@@ -127,7 +127,7 @@ Examples:
 func (c *webhooksTestCmd) Run(ctx context.Context, r *remote) error {
 	return show(r, func(p *printer, t *client.WebhookTest) {
 		p.pairs("delivered", t.Delivered, "status", statusOf(t.Status), "error", t.Error, "answer", t.Answer)
-	})(r.Webhooks.Test(c.context(ctx), c.ID))
+	})(r.Webhooks.Test(c.context(ctx), c.IdempotencyKey, c.ID))
 }
 
 // statusOf is the status of an answer; "" when there was none.

@@ -14,6 +14,7 @@ import (
 	"renga.dev/renga/internal/platform/events"
 	"renga.dev/renga/internal/platform/seal"
 	"renga.dev/renga/internal/platform/sqldb"
+	"renga.dev/renga/internal/webhooks"
 )
 
 // own is the tenant of requests that name none, other is another.
@@ -87,6 +88,27 @@ func (s *server) furnishStory(tenant string) {
 	s.mail.Recover(batch[0].Key)
 	s.mail.Recover(batch[2].Key)
 	s.mail.Published()
+	s.furnishWebhook(tenant, &batch[2])
+}
+
+// furnishWebhook gives a tenant the webhook of the story that has a delivery.
+func (s *server) furnishWebhook(tenant string, e *events.Event) {
+	s.t.Helper()
+	by := webhooks.Caller{Tenant: tenant, Subject: "ann"}
+	_, _, err := s.webhooks.Put(context.Background(), by, "shop", webhooks.Definition{
+		URL: "https://shop.example.com/hook", Events: []string{"RecordDeleted"}, Delivery: webhooks.Parallel,
+	}, webhooks.Headers{})
+	if err == nil {
+		_, err = s.webhooks.Pause(context.Background(), by, "shop", "the shop is closed", nil)
+	}
+	if err == nil {
+		err = s.db.Write(context.Background(), sqldb.Other, func(ctx context.Context, tx *sqldb.Tx) error {
+			return s.webhooks.Consumer().Handle(ctx, tx, e)
+		})
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // sealSecret seals positions in tests, so that the examples of the contract have some.

@@ -46,8 +46,8 @@ func TestEveryPostNeedsAKey(t *testing.T) {
 		s.do("POST", path, "").is(422).has("error.code", "IDEMPOTENCY_KEY_REQUIRED")
 		s.do("POST", path, "", "X-Idempotency-Key", "").is(422).has("error.code", "IDEMPOTENCY_KEY_REQUIRED")
 	}
-	if seen != 30 {
-		t.Errorf("looked at %d endpoints, want 30", seen)
+	if seen != 37 {
+		t.Errorf("looked at %d endpoints, want 37", seen)
 	}
 	if after := e.events(); len(after) != len(before) {
 		t.Errorf("%d events were written", len(after)-len(before))

@@ -32,6 +32,7 @@ import (
 	"renga.dev/renga/internal/platform/session"
 	"renga.dev/renga/internal/platform/sqldb"
 	"renga.dev/renga/internal/recheck"
+	"renga.dev/renga/internal/webhooks"
 )
 
 // server is the program over a database of its own, with a clock that tests can turn.
@@ -57,6 +58,7 @@ type server struct {
 	keys     atomic.Int64
 
 	automation *automation.Automation
+	webhooks   *webhooks.Webhooks
 }
 
 // options change how a server is made.
@@ -92,7 +94,7 @@ func newServerWith(t testing.TB, o options) *server {
 	a := apptest.Start(t, s.config(o))
 	s.engine, s.db, s.bus, s.rechecks, s.gate = a.Engine, a.DB, a.Bus, a.Rechecks, a.Gate
 	s.records, s.sharing, s.search, s.reports, s.approval = a.Records, a.Sharing, a.Search, a.Reports, a.Approvals
-	s.automation = a.Automation
+	s.automation, s.webhooks = a.Automation, a.Webhooks
 	s.mail.Bus, s.mail.DB = s.bus, s.db
 	ctx, stop := context.WithCancel(context.Background())
 	var working sync.WaitGroup
@@ -118,7 +120,10 @@ func newServerWith(t testing.TB, o options) *server {
 func (s *server) config(o options) app.Config {
 	s.t.Helper()
 	s.mail = bustest.NewEvents(s.t, s.clock.Now)
-	idle := []string{"audit", "inbound", "records", "sharing", "automation", "search", "reporting", "gate", "bulk"}
+	idle := []string{
+		"audit", "inbound", "records", "sharing", "automation", "search", "reporting", "gate", "bulk",
+		"webhooks",
+	}
 	if len(o.consumers) == 0 {
 		idle = append(idle, "bus")
 	}

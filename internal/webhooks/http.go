@@ -120,10 +120,11 @@ func (a *api) recover(ctx context.Context, c *gate.Call) (gate.Reply, error) {
 
 // test answers POST /webhooks/{id}/test.
 func (a *api) test(ctx context.Context, c *gate.Call) (gate.Reply, error) {
-	if err := c.Decode(&struct{}{}); err != nil {
+	key, err := read(c, &struct{}{})
+	if err != nil {
 		return gate.Reply{}, err
 	}
-	came, err := a.webhooks.Test(ctx, callerOf(c), c.Path("id"))
+	came, err := a.webhooks.Test(ctx, callerOf(c), c.Path("id"), key)
 	return gate.Reply{Body: &came}, err
 }
 

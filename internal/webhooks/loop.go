@@ -150,11 +150,16 @@ func (w *works) claim(ctx context.Context, tenant string, most int) (claims []*c
 		if tx.Dialect() != sqldb.SQLite {
 			skip = " FOR UPDATE SKIP LOCKED"
 		}
-		ids, err := sqldb.Collect(ctx, tx, sqldb.Column[string], `UPDATE webhooks_webhook
-			SET held_until = $3, holder = $5 WHERE tenant_id = $1 AND id IN (SELECT id FROM webhooks_webhook
-			WHERE tenant_id = $1 AND look_at > 0 AND look_at <= $2
-			AND held_until <= $2 ORDER BY look_at, id LIMIT $4`+skip+`) RETURNING id`,
-			tenant, now, now+stamps(holdFor), most, token)
+		// In two statements: in one, PostgreSQL may evaluate the limit again and claim more.
+		ids, err := sqldb.Collect(ctx, tx, sqldb.Column[string], `SELECT id FROM webhooks_webhook
+			WHERE tenant_id = $1 AND look_at > 0 AND look_at <= $2 AND held_until <= $2
+			ORDER BY look_at, id LIMIT $3`+skip, tenant, now, most)
+		if err != nil {
+			return err
+		}
+		binds := sqldb.Bind(tenant, now+stamps(holdFor), token)
+		_, err = tx.Exec(ctx, `UPDATE webhooks_webhook SET held_until = $2, holder = $3 WHERE tenant_id = $1 AND `+
+			binds.OneOf(tx, "id", ids), binds.Args()...)
 		claims = nil
 		for _, id := range ids {
 			claims = append(claims, &claim{tenant: tenant, id: id, token: token})

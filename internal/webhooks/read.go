@@ -5,11 +5,13 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"renga.dev/renga/internal/platform/canonical"
 	"renga.dev/renga/internal/platform/fault"
+	"renga.dev/renga/internal/platform/idempotency"
 	"renga.dev/renga/internal/platform/sqldb"
 )
 
@@ -171,11 +173,18 @@ type Tested struct {
 }
 
 // Test posts a message of the type webhook.test at once, whatever the state of the webhook, which it does not change.
-func (w *Webhooks) Test(ctx context.Context, c Caller, id string) (t Tested, err error) {
+// A repetition gets the answer of the first.
+func (w *Webhooks) Test(
+	ctx context.Context, c Caller, id string, key *canonical.IdempotencyKey,
+) (t Tested, err error) {
 	var to endpoint
-	var body []byte
+	var body, known []byte
 	message := uuid.NewString()
 	err = w.write(ctx, "test", func(ctx context.Context, tx *sqldb.Tx, now canonical.Stamp) error {
+		request := idempotency.Request{Tenant: c.Tenant, Key: key, At: now}
+		if known, err = w.keys.Recall(ctx, tx, request); err != nil || known != nil {
+			return err
+		}
 		r, err := lock(ctx, tx, c.Tenant, id)
 		if err != nil {
 			return err
@@ -184,14 +193,23 @@ func (w *Webhooks) Test(ctx context.Context, c Caller, id string) (t Tested, err
 		body = testBody(c.Tenant, id, message, now)
 		return w.note(ctx, tx, entry{by: c, action: "webhook.test", id: id, at: now})
 	})
+	if err == nil && known != nil {
+		return t, json.Unmarshal(known, &t)
+	}
 	if err != nil {
 		return t, err
 	}
 	came := w.sender.post(ctx, to, message, body)
-	return Tested{
+	t = Tested{
 		Delivered: verdictOf(came.status) == delivered, Took: came.took.Milliseconds(), Status: int64(came.status),
 		Error: came.err, Answer: came.answer,
-	}, nil
+	}
+	err = w.write(ctx, "tested", func(ctx context.Context, tx *sqldb.Tx, now canonical.Stamp) error {
+		request := idempotency.Request{Tenant: c.Tenant, Key: key, At: now}
+		t, _, err = idempotency.DoJSON(ctx, tx, w.keys, request, func() (Tested, error) { return t, nil })
+		return err
+	})
+	return t, err
 }
 
 // testBody is the message of a test.

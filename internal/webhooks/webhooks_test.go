@@ -341,7 +341,11 @@ func TestATestSendsAtOnce(t *testing.T) {
 		if _, err := r.Pause(t.Context(), ann, "crm", "", nil); err != nil {
 			t.Fatal(err)
 		}
-		came, err := r.Test(t.Context(), ann, "crm")
+		k := key(t, "t1", "{}")
+		came, err := r.Test(t.Context(), ann, "crm", k)
+		if again, bad := r.Test(t.Context(), ann, "crm", k); bad != nil || again != came || len(rc.requests()) != 1 {
+			t.Errorf("a repetition got %+v %v after %d requests", again, bad, len(rc.requests()))
+		}
 		if err != nil || !came.Delivered || came.Status != 204 {
 			t.Errorf("got %+v %v", came, err)
 		}
@@ -351,7 +355,7 @@ func TestATestSendsAtOnce(t *testing.T) {
 			t.Errorf("%s: %v", g.body, err)
 		}
 		rc.answers(always(500))
-		if came, err = r.Test(t.Context(), ann, "crm"); err != nil || came.Delivered || came.Status != 500 ||
+		if came, err = r.Test(t.Context(), ann, "crm", nil); err != nil || came.Delivered || came.Status != 500 ||
 			!strings.HasPrefix(came.Answer, "no, not") {
 			t.Errorf("got %+v %v", came, err)
 		}
@@ -369,7 +373,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 		bob := Caller{Tenant: tenantB, Subject: "bob"}
 		_, get := r.Get(t.Context(), tenantB, "crm")
 		_, _, list := r.Deliveries(t.Context(), tenantB, "crm", DeliveryQuery{Limit: 10})
-		_, test := r.Test(t.Context(), bob, "crm")
+		_, test := r.Test(t.Context(), bob, "crm", nil)
 		_, rotate := r.Rotate(t.Context(), bob, "crm", 0, nil)
 		for _, err := range []error{get, list, test, rotate, r.Delete(t.Context(), bob, "crm")} {
 			if failure, ok := fault.As(err); !ok || failure.Code != "WEBHOOK_NOT_FOUND" {
