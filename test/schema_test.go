@@ -168,6 +168,7 @@ var (
 		"engine_execution index engine_execution_error " +
 			"(tenant, error_code, created_at) WHERE error_code <> ''": rowid,
 		"engine_execution index engine_execution_waiting (tenant, waiting, created_at) WHERE waiting = 1": rowid,
+		"engine_execution index engine_execution_archived (tenant, created_at) WHERE archived_at > 0":     rowid,
 		"outbox_events index outbox_events_published (part, published_at) WHERE published_at IS NOT NULL": rowid,
 		"records_member.has_responded: number": noTruth,
 		"search_gone":                          fullText,
@@ -196,6 +197,7 @@ var (
 		"engine_execution index engine_execution_error " +
 			"(tenant, error_code, created_at, num) WHERE error_code <> ''": rowid,
 		"engine_execution index engine_execution_waiting (tenant, waiting, created_at, num) WHERE waiting = 1": rowid,
+		"engine_execution index engine_execution_archived (tenant, created_at, num) WHERE archived_at > 0":     rowid,
 		"outbox_events index outbox_events_published (part, published_at, id) WHERE published_at IS NOT NULL":  rowid,
 		"records_member.has_responded: boolean":                    noTruth,
 		"search_doc.tokens: tsvector":                              fullText,
@@ -274,7 +276,7 @@ var sameKind = map[string]string{
 var (
 	columnFact  = regexp.MustCompile(`^(\w+)(\.\w+: )([a-z ]+?)( C)?( or nothing)?( default .*)?$`)
 	triggerFact = regexp.MustCompile(`(?s)^(\w+ trigger )CREATE TRIGGER \w+ (\w+ \w+).*`)
-	inPostgres  = strings.NewReplacer("::text", "", "= ANY (ARRAY[", "IN (", "])", ")")
+	inPostgres  = strings.NewReplacer("::text", "", "::bigint", "", "= ANY (ARRAY[", "IN (", "])", ")")
 )
 
 // schema lists the facts about a database in words that are the same for both.

@@ -206,7 +206,7 @@ func TestServeRefusesAConsumerThatIsNotThere(t *testing.T) {
 		&errs,
 	)
 	if code != 2 || !strings.Contains(errs.String(),
-		"there are core, sharing, automation, search, reporting, approval") {
+		"there are webhooks, core, sharing, automation, search, reporting, approval") {
 		t.Errorf("got %d: %s", code, &errs)
 	}
 }
