@@ -100,7 +100,9 @@ const (
 		WHERE tenant_id = $1 AND hook = $2 AND state = 1 ORDER BY seq LIMIT $3`
 	waitingOrdered = "SELECT seq, " + shownColumns + ` FROM webhooks_delivery AS d
 		WHERE tenant_id = $1 AND hook = $2 AND state = 1 AND NOT EXISTS (SELECT 1 FROM webhooks_delivery AS b
-			WHERE b.tenant_id = $1 AND b.hook = $2 AND b.key = d.key AND b.state IN (2, 4))
+			WHERE b.tenant_id = $1 AND b.hook = $2 AND b.key = d.key AND b.state = 2)
+		AND NOT EXISTS (SELECT 1 FROM webhooks_delivery AS b
+			WHERE b.tenant_id = $1 AND b.hook = $2 AND b.key = d.key AND b.state = 4)
 		ORDER BY seq LIMIT $3`
 )
 
