@@ -68,9 +68,15 @@ func (e *Engine) postpone(w *work) {
 	}
 	e.q.mu.Lock()
 	defer e.q.mu.Unlock()
-	all := len(w.due)
-	w.due = slices.DeleteFunc(w.due, func(h Head) bool { return e.q.line.Cost(h.Tenant) > w.limit })
-	if len(w.due) < all {
-		e.deadlines.next = e.now()
+	var later []Head
+	w.due = slices.DeleteFunc(w.due, func(h Head) bool {
+		dear := e.q.line.Cost(h.Tenant) > w.limit
+		if dear {
+			later = append(later, h)
+		}
+		return dear
+	})
+	if len(later) > 0 {
+		e.deadlines.putBack(later)
 	}
 }

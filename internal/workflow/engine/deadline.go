@@ -17,6 +17,9 @@ type deadlines struct {
 	ill        map[flow.ID]pause // executions whose deadlines are backed off
 	served     map[string]int    // the last turn of tenants whose deadlines were handled
 	turns      int               // counts them
+	left       []Head            // were read and had no turn yet
+	more       bool              // there were more than those when they were read
+	readAt     time.Time         // when that was
 	deep       time.Time         // when more than the earliest deadlines were read
 	deepAt     Head              // up to here
 	complained time.Time         // when it was last logged that deadlines cannot be read
@@ -35,6 +38,29 @@ func (d *deadlines) heads(ctx context.Context) []Head {
 	if d.next == 0 || now < d.next && !back {
 		return nil
 	}
+	if len(d.left) > 0 && !d.isOver(d.readAt) {
+		d.next = now // until everybody in left had a turn, and they are read again
+	} else if !d.read(ctx, now) {
+		return nil
+	}
+	now = d.e.now()
+	heads := d.left
+	if d.left = nil; len(d.ill) > 0 {
+		heads = d.ready(heads, now)
+	}
+	heads = d.e.handOverDue(d.inTurn(heads))
+	switch {
+	case d.more && len(heads) == 0: // another engine is at them
+		d.next = now.Add(deepEvery)
+	case d.more || len(heads) > sweepLimit:
+		cut := min(len(heads), sweepLimit)
+		heads, d.left, d.next = slices.Clip(heads[:cut]), heads[cut:], now
+	}
+	return heads
+}
+
+// read reads into left, and reports whether that could be done.
+func (d *deadlines) read(ctx context.Context, now flow.Time) bool {
 	limit := sweepLimit + len(d.ill) // those that are backed off do not hide others
 	here := flow.At(d.e.clock.Now())
 	heads, next, shared, err := d.e.store.Due(ctx, here, d.e.shard, Head{}, limit)
@@ -43,29 +69,31 @@ func (d *deadlines) heads(ctx context.Context) []Head {
 			d.e.cfg.Log.ErrorContext(ctx, "deadlines could not be read", "error", err)
 			d.complained = d.e.clock.Now()
 		}
-		d.next = now.Add(maxIdle)
-		return nil
+		d.left, d.next = nil, now.Add(maxIdle)
+		return false
 	}
 	d.complained = time.Time{}
-	now, d.e.skew, d.next = shared, shared.Sub(here), next
+	d.e.skew, d.next = shared.Sub(here), next
 	if !d.e.cfg.Exclusive {
-		d.lookAt(now.Add(maxIdle)) // others set deadlines too, and may be gone when those come
+		d.lookAt(shared.Add(maxIdle)) // others set deadlines too, and may be gone when those come
 	}
-	more := len(heads) == limit
-	if more {
+	if d.more = len(heads) == limit; d.more {
 		heads = append(heads, d.later(ctx, here, heads[limit-1])...)
 	}
-	if len(d.ill) > 0 {
-		heads = d.ready(heads, now)
-	}
-	heads = d.e.handOverDue(d.inTurn(heads))
-	switch {
-	case more && len(heads) == 0: // another engine is at them
-		d.next = now.Add(deepEvery)
-	case more || len(heads) > sweepLimit:
-		heads, d.next = heads[:min(len(heads), sweepLimit)], now
-	}
-	return heads
+	d.left, d.readAt = heads, d.e.clock.Now()
+	return true
+}
+
+// isOver reports whether deepEvery has passed since an instant.
+func (d *deadlines) isOver(since time.Time) bool {
+	took := d.e.clock.Now().Sub(since)
+	return took < 0 || took >= deepEvery
+}
+
+// putBack returns what had no turn in a commit; it goes before what is left.
+func (d *deadlines) putBack(heads []Head) {
+	d.left = slices.Concat(heads, d.left)
+	d.next = d.e.now()
 }
 
 // What is read of the deadlines after the first sweepLimit ones.
@@ -77,7 +105,7 @@ const (
 // later lists more executions that may have a deadline, at most every deepEvery: the earliest may all be of one tenant.
 // Each time it goes on where it was, or after last, and begins anew at the end.
 func (d *deadlines) later(ctx context.Context, here flow.Time, last Head) []Head {
-	if since := d.e.clock.Now().Sub(d.deep); since >= 0 && since < deepEvery {
+	if !d.isOver(d.deep) {
 		return nil
 	}
 	d.deep = d.e.clock.Now()

@@ -177,7 +177,8 @@ func (e *Engine) undo(b *batch) {
 		c.release()
 	}
 	e.tasks.reset()
-	e.plans.clear() // one may be of a graph that the same commit was to store
+	e.deadlines.left = nil // they are read again
+	e.plans.clear()        // one may be of a graph that the same commit was to store
 }
 
 // recover answers after a commit that failed. A store that is unavailable fails all. A conflict with

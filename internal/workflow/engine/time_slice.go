@@ -172,6 +172,7 @@ func (e *Engine) requeueLeft(b *batch, w *work) {
 		e.q.putBack(left)
 	}
 	if b.slice.due < len(w.due) {
-		w.due, e.deadlines.next = w.due[:b.slice.due], e.now() // the others are still due
+		e.deadlines.putBack(w.due[b.slice.due:]) // they are still due
+		w.due = w.due[:b.slice.due]
 	}
 }
