@@ -35,7 +35,6 @@ type Engine struct {
 	claimers atomic.Int64 // claims that are not answered yet
 
 	running atomic.Bool // a goroutine is in Run
-	rebuilt rebuilt
 
 	baton     sync.Mutex // who has it may call Step; it guards what follows
 	cache     *cache
@@ -62,7 +61,6 @@ func newEngine(reads *Reads, cfg Config, shard Shard) *Engine {
 		all: map[queueKey]*taskQueue{}, commands: &e.q, clock: reads.clock, exclusive: cfg.Exclusive,
 		announce: cfg.Announce,
 	}
-	e.rebuilt.off = !cfg.Exclusive
 	e.deadlines = deadlines{e: e, next: 1, ill: map[flow.ID]pause{}} // look once at the start
 	if shard.none() {
 		e.deadlines.next = 0

@@ -17,7 +17,6 @@ func (longExecution) Unwrap() error { return errLong }
 
 // rebuilt are the states of long executions that callers have read for the next commit.
 type rebuilt struct {
-	off     bool // other processes write to the store: each commit reads what it needs
 	mu      sync.Mutex
 	entries map[lookup]*entry
 	readers map[lookup]chan struct{} // closed when whoever reads it has submitted
@@ -91,7 +90,7 @@ func (x longExecution) prepare(ctx context.Context, e *Engine, submit func()) er
 
 // rebuild is rebuild for executions that are short, or were read before.
 func (r *rebuilt) rebuild(h *History) (*entry, error) {
-	if r.off || h.size() < longLog {
+	if h.size() < longLog {
 		return rebuild(h)
 	}
 	of := lookup{h.Head.Tenant, h.Head.ID}

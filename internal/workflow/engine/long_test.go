@@ -92,3 +92,30 @@ func TestAClaimOfALongExecutionIsServed(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
+
+// TestTwoProcessesWriteToALongExecution in turn: each finds that the other has moved it on.
+func TestTwoProcessesWriteToALongExecution(t *testing.T) {
+	processes(t, silent, func(a, b process) {
+		g, err := flow.ParseGraph([]byte(fork(2_000)), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := a.PutGraph(t.Context(), tenant, "wide", g); err != nil {
+			t.Fatal(err)
+		}
+		id := a.accepted(a.Submit(a.creation("wide"))[0]).Execution
+		a.accepted(a.Submit(a.to(id, flow.Start{}))[0])
+		for _, node := range []string{"n0", "n1", "n2", "n3"} {
+			for _, p := range []process{b, a} {
+				var cmd flow.Command = flow.StartNode{Node: node, Attempt: 1, Worker: "w"}
+				if p == a {
+					cmd = flow.Succeed{Node: node, Attempt: 1, Worker: "w"}
+				}
+				p.accepted(p.Submit(p.to(id, cmd))[0])
+			}
+		}
+		if rep, err := a.Shards.Verify(t.Context(), nil); err != nil || len(rep.Problems) > 0 {
+			t.Errorf("verify: %+v, %v", rep.Problems, err)
+		}
+	})
+}

@@ -22,6 +22,7 @@ type Reads struct {
 
 	compilers *fair.Places // at work on large graphs
 	warming   sync.Map     // large graphs that somebody is at for no caller, by warmth
+	rebuilt   rebuilt
 }
 
 func newReads(store Store, clock Clock) *Reads {
