@@ -54,7 +54,7 @@ func TestEveryEndpointStandsRequestsMadeFromTheContract(t *testing.T) {
 		askers[i] = newAsker(f.seed, i)
 	}
 	// What a run reaches depends on the server's ids, too: it goes on until it has reached enough.
-	for round := 0; round < fuzzRounds || round < 3*fuzzRounds && !f.reachedMost(); round++ {
+	for round := 0; round < fuzzRounds || round < 9*fuzzRounds && !f.reachedMost(); round++ {
 		var lanes sync.WaitGroup
 		for _, r := range askers {
 			lanes.Go(func() { f.lane(r, f.requests/fuzzRounds/fuzzLanes) })
