@@ -71,10 +71,10 @@ func (x longExecution) prepare(ctx context.Context, e *Engine, submit func()) er
 		}
 	}
 	defer done()
-	if e.compilers.Await(ctx, x.tenant) != nil {
+	if e.readers.Await(ctx, x.tenant) != nil {
 		return x
 	}
-	defer e.compilers.Leave(x.tenant)
+	defer e.readers.Leave(x.tenant)
 	h, err := e.store.History(ctx, x.tenant, x.id, 0)
 	if err != nil {
 		return readFault(x.id, err)

@@ -22,11 +22,16 @@ type Reads struct {
 
 	compilers *fair.Places // at work on large graphs
 	warming   sync.Map     // large graphs that somebody is at for no caller, by warmth
+	readers   *fair.Places // who read long executions: they have their place until that is decided
 	rebuilt   rebuilt
 }
 
 func newReads(store Store, clock Clock) *Reads {
-	return &Reads{store: store, clock: clock, compilers: fair.NewPlaces(fair.Config{Places: 2, Each: 1})}
+	return &Reads{
+		store: store, clock: clock,
+		compilers: fair.NewPlaces(fair.Config{Places: 2, Each: 1}),
+		readers:   fair.NewPlaces(fair.Config{Places: 8, Each: 1}),
+	}
 }
 
 // Execution is an execution now, or after event at.
